@@ -1,0 +1,41 @@
+# Every target sets itself up in .venv from the package registries; nothing else to install by hand.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+CLIPS ?=
+
+.PHONY: help setup demo test lint bench test-browser clean
+
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+
+$(STAMP): pyproject.toml requirements.lock
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=24"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[dev]"
+	@touch $@
+
+setup: $(STAMP)  ## make .venv with the locked versions
+
+demo: $(STAMP)  ## run the benchmark end to end and write build/demo/report.html
+	$(BIN)/python demo/run.py --out build/demo $(if $(CLIPS),--clips "$(CLIPS)")
+
+test: lint  ## lint, types, import contract, tests with coverage
+	$(BIN)/python -m pytest -n 2 --cov --cov-report=term -m "not browser"
+
+lint: $(STAMP)  ## format check, lint, strict types, import contract
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(STAMP)  ## speed and memory, beside a peer in the same run
+	$(BIN)/python -m benchmarks
+
+test-browser: $(STAMP)  ## the pages in headless Chromium (skips with a reason where there is none)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[dev,browser]"
+	$(BIN)/python -m pytest -m browser -ra
+
+clean:  ## remove .venv and build
+	rm -rf $(VENV) build

@@ -1,0 +1,1 @@
+"""Sound as arrays; knows nothing of benchmarks."""

@@ -1,0 +1,63 @@
+"""The command line: one module per command group. Parses arguments, calls, prints; no logic."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import typer
+
+GROUPS = ("clips", "run", "score", "report", "baseline", "models")
+"""Modules of this package; each has ``register(app)``."""
+
+
+def build_app() -> typer.Typer:
+    """Assemble the program from its groups. Importing a group must not import anything heavy."""
+    import typer
+
+    app = typer.Typer(
+        name="earwitness",
+        help="Find out what audio-language models really hear, beyond the words.",
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+    def version(value: bool) -> None:
+        if value:
+            from earwitness import __version__
+
+            typer.echo(f"earwitness {__version__}")
+            raise typer.Exit
+
+    @app.callback()
+    def root(
+        version: bool = typer.Option(
+            False, "--version", callback=version, is_eager=True, help="Show the version and exit."
+        ),
+    ) -> None:
+        del version
+
+    for group in GROUPS:
+        importlib.import_module(f"earwitness.cli.{group}").register(app)
+    return app
+
+
+def main() -> None:
+    """Entry point: one line and a non-zero exit for a user's mistake, never a traceback."""
+    from earwitness.errors import EarwitnessError
+
+    try:
+        build_app()()
+    except EarwitnessError as error:
+        from rich.console import Console
+
+        Console(stderr=True, soft_wrap=True).print(
+            f"[bold red]error[/] {type(error).__name__}:", str(error), markup=True, highlight=False
+        )
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        sys.exit(141)

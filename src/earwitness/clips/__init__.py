@@ -1,0 +1,1 @@
+"""Sets of single-speaker clips with one expressed emotion each."""

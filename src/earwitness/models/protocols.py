@@ -1,0 +1,167 @@
+"""What answers and what speaks: the small protocols every adapter implements.
+
+An adapter turns a :class:`Request` into a :class:`Reply` or raises :class:`earwitness.errors.ModelError`.
+It makes **one** attempt: waiting, retrying and counting belong to :mod:`earwitness.runs`. A refusal, a
+blocked answer, a length stop and an empty text are replies, not errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol, runtime_checkable
+
+FinishReason = Literal["stop", "length", "content_filter", "refusal", "unknown"]
+Transform = Literal["silence"]
+"""Ways a stimulus is changed before it is sent; ``silence`` keeps the duration and removes the sound."""
+
+
+@dataclass(frozen=True, slots=True)
+class AudioRef:
+    """A stimulus by reference: opened late, never held in memory longer than one call.
+
+    ``sha256`` is of the file's bytes; ``seconds`` and ``rate`` come from the clip set or corpus.
+    """
+
+    path: Path
+    sha256: str
+    seconds: float
+    rate: int
+    channels: int = 1
+    transform: Transform | None = None
+
+    @property
+    def identity(self) -> str:
+        """What the key of a reply depends on: content and transform, never the path."""
+        return self.sha256 if self.transform is None else f"{self.sha256}:{self.transform}"
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One question in words. ``choices`` are the allowed labels, for adapters that can constrain output."""
+
+    user: str
+    system: str | None = None
+    choices: tuple[str, ...] = ()
+    schema: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Everything one call needs.
+
+    ``item_id`` is for local models and logs; adapters of remote services must not send it.
+    ``metadata`` is what a *local baseline* may know about the item (speaker, language): never its label,
+    and never sent to a remote service.
+    ``idempotency_key`` is sent where the provider has such a header.
+    """
+
+    item_id: str
+    prompt: Prompt
+    audio: AudioRef | None = None
+    idempotency_key: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a call consumed, as the provider reports it; None where it does not say."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    audio_seconds: float | None = None
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a model returned, raw. Exactly one of ``text`` and ``scores`` is meaningful for a task.
+
+    ``scores`` keeps native labels and native numbers, unmapped. ``finish`` is our word for the provider's
+    ``finish_raw``. ``raw`` is the small remainder of the provider's answer worth keeping (never audio).
+    """
+
+    text: str | None = None
+    scores: Mapping[str, float] | None = None
+    finish: FinishReason = "stop"
+    finish_raw: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    latency_s: float = 0.0
+    provider_id: str | None = None
+    provider_model: str | None = None
+    raw: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a model can take; checked for every item before the first call. None means no known limit."""
+
+    formats: tuple[str, ...] = ("wav",)
+    rates: tuple[int, ...] = ()
+    """Accepted sample rates in Hz; empty means any."""
+    max_seconds: float | None = None
+    min_seconds: float | None = None
+    max_bytes: int | None = None
+    """Of the encoded file, before base64."""
+    needs_audio: bool = False
+    """True when an item without audio cannot be asked."""
+
+
+@runtime_checkable
+class AudioModel(Protocol):
+    """Anything that answers about audio. ``name`` is ``adapter/name``; ``settings`` enter the reply's key."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def limits(self) -> Limits: ...
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """All that changes the answer (temperature, token limits, weights' hash); JSON-serialisable, no secrets."""
+        ...
+
+    async def ask(self, request: Request) -> Reply:
+        """Ask once.
+
+        Raises
+        ------
+        ModelError: there is no reply.
+        """
+        ...
+
+    async def aclose(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    role: Literal["system", "user", "assistant"]
+    text: str
+
+
+@runtime_checkable
+class TextModel(Protocol):
+    """Anything that answers text with text (writers, judges, the text-only control)."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def settings(self) -> Mapping[str, Any]: ...
+
+    async def complete(
+        self, messages: Sequence[Message], schema: Mapping[str, Any] | None = None
+    ) -> Reply: ...
+
+    async def aclose(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word and its place in the audio, in seconds."""
+
+    text: str
+    start_s: float
+    end_s: float

@@ -1,0 +1,1 @@
+"""Results into tables, figures and one page."""

@@ -1,0 +1,1 @@
+"""Asking anything of anyone; knows only the Item protocol."""

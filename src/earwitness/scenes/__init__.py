@@ -1,0 +1,1 @@
+"""CARES: two-speaker scenes, one module per stage."""

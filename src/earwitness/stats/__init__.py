@@ -1,0 +1,1 @@
+"""Intervals, tests, confusion, calibration, agreement."""

@@ -1,0 +1,26 @@
+"""Shared fixtures."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def real_data_folder() -> Path | None:
+    """The folder of real recordings, if there is one; never part of the project."""
+    named = os.environ.get("EARWITNESS_TEST_DATA")
+    candidates = [Path(named)] if named else [ROOT.parent / "shared" / "data"]
+    return next((folder for folder in candidates if folder.is_dir()), None)
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """Real recordings; tests that need them skip where there are none."""
+    folder = real_data_folder()
+    if folder is None:
+        pytest.skip("no real recordings: set EARWITNESS_TEST_DATA to their folder")
+    return folder
