@@ -135,6 +135,20 @@ class AudioModel(Protocol):
     async def aclose(self) -> None: ...
 
 
+@runtime_checkable
+class Preflight(Protocol):
+    """A model that wants to see all requests before the first call, and may refuse the run."""
+
+    def preflight(self, requests: Sequence[Request]) -> None:
+        """Look at everything that will be asked.
+
+        Raises
+        ------
+        EarwitnessError: the run must not start (a baseline trained on the clips it would be scored on).
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     role: Literal["system", "user", "assistant"]

@@ -28,6 +28,19 @@ class Item:
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """An item with its truth, which stays on this side: the runner and the models never see it.
+
+    ``cluster`` is what intervals resample (speaker, scene); ``groups`` are attributes to split results by.
+    """
+
+    item: Item
+    gold: str
+    cluster: str
+    groups: Mapping[str, str] = field(default_factory=dict)
+
+
 def digest(value: Any) -> str:
     """SHA-256 of a JSON-serialisable value, independent of key order and white space."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
