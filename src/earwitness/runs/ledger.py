@@ -148,6 +148,7 @@ class Ledger:
         self.read_only = read_only
         self._index = _Index()
         self.repaired_bytes = 0
+        self._reader: IO[bytes] | None = None
         if read_only:
             self._file: IO[bytes] = path.open("rb")
         else:
@@ -176,9 +177,7 @@ class Ledger:
         file = self._file
         file.seek(0)
         offset = 0
-        number = 0
-        for raw in file:
-            number += 1
+        for number, raw in enumerate(file, start=1):
             line = self._parse(raw)
             if line is None:
                 if file.read(1):
@@ -295,9 +294,10 @@ class Ledger:
         )
 
     def _line_at(self, offset: int) -> dict[str, Any]:
-        with self.path.open("rb") as file:
-            file.seek(offset)
-            line: dict[str, Any] = json.loads(file.readline())
+        if self._reader is None:
+            self._reader = self.path.open("rb")
+        self._reader.seek(offset)
+        line: dict[str, Any] = json.loads(self._reader.readline())
         return line
 
     def has_reply(self, key: str) -> bool:
@@ -327,6 +327,9 @@ class Ledger:
         return self._index.totals()
 
     def close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
         if not self._file.closed:
             if not self.read_only:
                 self._file.flush()

@@ -1,0 +1,335 @@
+"""Asking a model every item: bounded, patient, and nothing lost.
+
+One worker per allowed call takes the next item that has no stored reply, waits for its turn and for room,
+writes ``started``, asks once, and writes what came. The runner owns retrying: adapters make one attempt.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
+from tenacity.wait import wait_base, wait_random_exponential
+
+from earwitness.errors import ModelError
+from earwitness.models.payload import estimate_bytes
+from earwitness.models.protocols import AudioModel, Reply
+from earwitness.runs.budgets import MEBIBYTE, ByteBudget, Price, RateLimiter, Spending
+from earwitness.runs.items import Item, reply_key
+from earwitness.runs.ledger import Ledger
+from earwitness.runs.preflight import request_of
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerSettings:
+    """How a run goes about its calls; none of this changes an answer or a reply's key."""
+
+    concurrency: int = 8
+    max_retries: int = 5
+    bytes_in_flight: int = 128 * MEBIBYTE
+    calls_per_minute: float | None = None
+    call_timeout_s: float = 600.0
+    first_wait_s: float = 1.0
+    longest_wait_s: float = 120.0
+    stop_after_identical: int = 5
+    """Hard failures in a row with the same cause that stop the run; 0 never stops it."""
+    max_calls: int | None = None
+    max_cost_usd: float | None = None
+    price: Price | None = None
+
+
+@dataclass(slots=True)
+class Progress:
+    """Where a run stands; passed to the progress callback after every change."""
+
+    total: int
+    stored: int = 0
+    done: int = 0
+    failed: int = 0
+    calls: int = 0
+    retries: int = 0
+    cost_usd: float = 0.0
+    waiting: str = ""
+    started_s: float = field(default_factory=time.monotonic)
+
+    @property
+    def per_second(self) -> float:
+        elapsed = time.monotonic() - self.started_s
+        return self.done / elapsed if elapsed > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """How a run ended. ``stopped`` says why it ended before its items did; None when it did not."""
+
+    total: int
+    already_stored: int
+    replied: int
+    failed: int
+    not_asked: int
+    calls: int
+    retries: int
+    cost_usd: float
+    peak_bytes: int
+    stopped: str | None = None
+
+    @property
+    def complete(self) -> bool:
+        return self.failed == 0 and self.not_asked == 0
+
+
+class _Wait(wait_base):
+    """Exponential back-off with jitter; a Retry-After of the service is never undercut."""
+
+    def __init__(self, settings: RunnerSettings) -> None:
+        self._backoff = wait_random_exponential(
+            multiplier=settings.first_wait_s, max=settings.longest_wait_s
+        )
+
+    def __call__(self, retry_state: RetryCallState) -> float:
+        error = retry_state.outcome.exception() if retry_state.outcome else None
+        asked_s = error.retry_after_s if isinstance(error, ModelError) else None
+        return asked_s if asked_s is not None else float(self._backoff(retry_state))
+
+
+def _is_retryable(settings: RunnerSettings) -> Callable[[BaseException], bool]:
+    def check(error: BaseException) -> bool:
+        if not isinstance(error, ModelError) or not error.retryable:
+            return False
+        # A service that asks for hours is closed for now; waiting them out would look like a hang.
+        return (error.retry_after_s or 0.0) <= settings.longest_wait_s
+
+    return check
+
+
+def _cause(error: ModelError) -> str:
+    """What makes two failures the same: kind, status and message without its numbers and ids."""
+    text = re.sub(r"[0-9a-f]{8,}|\d+", "#", error.message.lower())
+    return f"{error.kind} {error.status} {text}"
+
+
+class _Breaker:
+    """Opens after so many hard failures in a row with the same cause."""
+
+    def __init__(self, threshold: int) -> None:
+        self._threshold = threshold
+        self._cause = ""
+        self._count = 0
+        self._first: ModelError | None = None
+
+    def success(self) -> None:
+        self._count = 0
+
+    def failure(self, error: ModelError) -> str | None:
+        """Count a failure; the reason to stop, or None."""
+        cause = _cause(error)
+        if cause != self._cause or self._count == 0:
+            self._cause, self._count, self._first = cause, 0, error
+        self._count += 1
+        if not self._threshold or self._count < self._threshold or self._first is None:
+            return None
+        return (
+            f"{self._count} items in a row failed for the same reason; the first said: "
+            f"{self._first.message}"
+        )
+
+
+def _ignore(progress: Progress) -> None:
+    """Progress that nobody watches."""
+    del progress
+
+
+class Runner:
+    """Asks one model a sequence of items, with a ledger between it and any accident.
+
+    Parameters
+    ----------
+    model: what is asked; its ``ask`` makes one attempt.
+    ledger: open for writing.
+    on_progress: called after every change, from the event loop.
+    """
+
+    def __init__(
+        self,
+        model: AudioModel,
+        ledger: Ledger,
+        settings: RunnerSettings | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> None:
+        self.model = model
+        self.ledger = ledger
+        self.settings = settings or RunnerSettings()
+        self._on_progress = on_progress or _ignore
+        self._bytes = ByteBudget(self.settings.bytes_in_flight)
+        self._rate = RateLimiter(self.settings.calls_per_minute)
+        self._breaker = _Breaker(self.settings.stop_after_identical)
+        self._spending = Spending(self.settings.max_calls, self.settings.max_cost_usd)
+        self._in_flight = 0
+        self._stopped: str | None = None
+        self._stop_signal = asyncio.Event()
+        self.progress = Progress(total=0)
+
+    def stop(self, reason: str) -> None:
+        """Start no further call; those under way end and are stored."""
+        if self._stopped is None:
+            self._stopped = reason
+            self._stop_signal.set()
+
+    async def run(self, items: Sequence[Item]) -> RunSummary:
+        """Ask every item that has no stored reply.
+
+        Raises
+        ------
+        DataError: the ledger cannot be written.
+        """
+        self.progress = Progress(total=len(items))
+        model_settings = self.model.settings
+        todo = self._without_reply(items, model_settings)
+        self._on_progress(self.progress)
+        workers = max(1, min(self.settings.concurrency, len(items)))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(workers):
+                    group.create_task(self._work(todo))
+        except BaseExceptionGroup as errors:
+            # The group wraps what one worker raised (a full disk); the caller wants that itself.
+            raise errors.exceptions[0] from None
+        progress = self.progress
+        replied = progress.done - progress.failed
+        return RunSummary(
+            total=len(items),
+            already_stored=progress.stored,
+            replied=replied,
+            failed=progress.failed,
+            not_asked=len(items) - progress.stored - progress.done,
+            calls=progress.calls,
+            retries=progress.retries,
+            cost_usd=progress.cost_usd,
+            peak_bytes=self._bytes.peak_bytes,
+            stopped=self._stopped,
+        )
+
+    def _without_reply(
+        self, items: Sequence[Item], model_settings: Mapping[str, Any]
+    ) -> Iterator[tuple[Item, str]]:
+        for item in items:
+            key = reply_key(item, self.model.name, model_settings)
+            if self.ledger.has_reply(key):
+                self.progress.stored += 1
+            else:
+                yield item, key
+
+    async def _work(self, todo: Iterator[tuple[Item, str]]) -> None:
+        while self._stopped is None:
+            step = next(todo, None)
+            if step is None:
+                return
+            await self._settle(*step)
+            self._on_progress(self.progress)
+
+    async def _settle(self, item: Item, key: str) -> None:
+        """Bring one item to a reply or a failure, or leave it unasked when the run stops."""
+        attempts = 0
+        try:
+            async for attempt in AsyncRetrying(
+                stop=stop_after_attempt(self.settings.max_retries + 1),
+                wait=_Wait(self.settings),
+                retry=retry_if_exception(_is_retryable(self.settings)),
+                sleep=self._sleep,
+                reraise=True,
+            ):
+                if not await self._may_call():
+                    return
+                with attempt:
+                    attempts += 1
+                    reply = await self._attempt(item, key, attempts)
+        except ModelError as error:
+            self._give_up(item, key, error, attempts)
+            return
+        self._store(item, key, reply, attempts)
+
+    async def _sleep(self, seconds: float) -> None:
+        self.progress.retries += 1
+        self.progress.waiting = f"waiting {seconds:.0f} s as the service asks"
+        self._on_progress(self.progress)
+        # A stop must not have to wait out a long back-off.
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._stop_signal.wait(), timeout=seconds)
+        self.progress.waiting = ""
+
+    async def _may_call(self) -> bool:
+        await self._rate.wait(self._stop_signal)
+        if self._stopped is None:
+            refusal = self._spending.refusal(self._in_flight)
+            if refusal:
+                self.stop(refusal)
+        return self._stopped is None
+
+    async def _attempt(self, item: Item, key: str, number: int) -> Reply:
+        size = estimate_bytes(item.audio, self.model.limits) if item.audio else 0
+        self._in_flight += 1
+        self._spending.calls += 1
+        try:
+            async with self._bytes.hold(size):
+                self.ledger.started(key, item=item.id, attempt=number)
+                self.progress.calls += 1
+                try:
+                    async with asyncio.timeout(self.settings.call_timeout_s):
+                        return await self._ask(item, key)
+                except TimeoutError:
+                    raise ModelError(
+                        f"no reply within {self.settings.call_timeout_s:g} s",
+                        kind="timeout",
+                        retryable=True,
+                        maybe_paid=True,
+                    ) from None
+        except ModelError as error:
+            self.ledger.attempt_failed(key, error, item=item.id, attempt=number)
+            if error.retry_after_s and error.retry_after_s <= self.settings.longest_wait_s:
+                self._rate.hold_off(error.retry_after_s)
+            raise
+        finally:
+            self._in_flight -= 1
+
+    async def _ask(self, item: Item, key: str) -> Reply:
+        begun = time.perf_counter()
+        try:
+            reply = await self.model.ask(request_of(item, key))
+        except (ModelError, TimeoutError):
+            raise
+        except Exception as error:
+            raise ModelError(
+                f"the adapter itself failed: {type(error).__name__}: {error}",
+                kind="bug",
+                retryable=False,
+            ) from error
+        if reply.latency_s:
+            return reply
+        return replace(reply, latency_s=time.perf_counter() - begun)
+
+    def _store(self, item: Item, key: str, reply: Reply, attempts: int) -> None:
+        cost_usd = self._cost(item, reply)
+        self.ledger.reply(key, reply, item=item.id, attempts=attempts, cost_usd=cost_usd)
+        self._breaker.success()
+        self._spending.add(cost_usd or 0.0)
+        self.progress.cost_usd += cost_usd or 0.0
+        self.progress.done += 1
+
+    def _cost(self, item: Item, reply: Reply) -> float | None:
+        if self.settings.price is None:
+            return reply.usage.cost_usd
+        return self.settings.price.of(reply.usage, item.audio.seconds if item.audio else 0.0)
+
+    def _give_up(self, item: Item, key: str, error: ModelError, attempts: int) -> None:
+        self.ledger.failed(key, error, item=item.id, attempts=attempts)
+        self.progress.done += 1
+        self.progress.failed += 1
+        reason = self._breaker.failure(error)
+        if reason:
+            self.stop(reason)
