@@ -1,12 +1,273 @@
-"""``earwitness run``."""
+"""``earwitness run``: ask models, keep every reply, score."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
 
 if TYPE_CHECKING:
-    import typer
+    from rich.console import Console
+
+    from earwitness.runs.runner import Progress, RunSummary
+    from earwitness.tasks.running import PlannedRun
+
+group = typer.Typer(
+    help="Ask models, keep every reply, score.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
 
 
 def register(app: typer.Typer) -> None:
     """Add this group's commands to the program."""
+    app.add_typer(group, name="run")
+
+
+@group.callback()
+def about() -> None:
+    """Ask models, keep every reply, score.
+
+    A run can be stopped and started again at any moment: the same command goes on where it was, and
+    nothing that was answered is asked or paid twice.
+    """
+
+
+@group.command()
+def emotion(
+    clips: Path = typer.Option(
+        ..., "--clips", help="Folder of a clip set (see: earwitness clips)."
+    ),
+    model: list[str] = typer.Option(
+        ..., "--model", "-m", help="adapter/name or an entry of models.yaml; may be repeated."
+    ),
+    out: Path = typer.Option(..., "--out", "-o", help="Folder for the runs; made if absent."),
+    option: list[str] = typer.Option(
+        [], "-M", help="key=value for the models, such as base_url=http://localhost:8000/v1."
+    ),
+    models_file: Path | None = typer.Option(
+        None, help="File of named models [default: models.yaml]."
+    ),
+    prompt_set: str = typer.Option(
+        "vab", help="Prompts, comma-separated: vab, own, p1 ... or a YAML file of yours."
+    ),
+    conditions: str = typer.Option("audio", help="What is sent: audio, silence, blind."),
+    limit: int | None = typer.Option(None, min=1, help="Only the first N clips, label by label."),
+    dry_run: bool = typer.Option(False, help="Show prompt, payload sizes and calls; ask nothing."),
+    concurrency: int = typer.Option(8, min=1, help="Calls at the same time."),
+    max_retries: int = typer.Option(
+        5, min=0, help="Further attempts after one that may be retried."
+    ),
+    rate: float | None = typer.Option(None, min=0.01, help="Calls a minute at most."),
+    timeout: float = typer.Option(600.0, min=0.1, help="Seconds to wait for one reply."),
+    megabytes_in_flight: int = typer.Option(128, min=1, help="MiB of audio held at the same time."),
+    stop_after: int = typer.Option(
+        5, min=0, help="Stop after N hard failures in a row for one reason; 0 never."
+    ),
+    max_calls: int | None = typer.Option(None, min=1, help="Stop before more calls than this."),
+    max_cost: float | None = typer.Option(
+        None, min=0, help="Stop before more US dollars than this."
+    ),
+    price: str | None = typer.Option(
+        None, help="input=2.5,output=10 (USD per million tokens), audio_minute=..., call=..."
+    ),
+    accept_failed: bool = typer.Option(
+        False, help="Close the run although items failed; they stay wrong in the denominator."
+    ),
+    report: bool = typer.Option(True, help="Write report.html and tables beside the runs."),
+    as_json: bool = typer.Option(
+        False, "--json", help="Print a summary as JSON on standard output."
+    ),
+) -> None:
+    """Ask which of seven emotions each clip's voice expresses.
+
+    Examples:
+
+      earwitness run emotion --clips sets/ravdess --model baseline/majority --out runs
+
+      earwitness run emotion --clips sets/vab --model openai/gpt-audio --conditions audio,silence --out runs
+
+      earwitness run emotion --clips sets/vab --model openai/Qwen/Qwen3-Omni-30B-A3B-Instruct \\
+          -M base_url=http://localhost:8000/v1 --dry-run --out runs
+    """
+    from rich.console import Console
+
+    from earwitness.clips.corpus import load_clip_set
+    from earwitness.models.registry import parse_options
+    from earwitness.runs.budgets import MEBIBYTE, parse_price
+    from earwitness.runs.runner import RunnerSettings
+    from earwitness.tasks.emotion_runs import plan_runs
+
+    console = Console(stderr=True)
+    settings = RunnerSettings(
+        concurrency=concurrency,
+        max_retries=max_retries,
+        bytes_in_flight=megabytes_in_flight * MEBIBYTE,
+        calls_per_minute=rate,
+        call_timeout_s=timeout,
+        stop_after_identical=stop_after,
+        max_calls=max_calls,
+        max_cost_usd=max_cost,
+        price=parse_price(price) if price else None,
+    )
+    runs = plan_runs(
+        load_clip_set(clips),
+        models=model,
+        options=parse_options(option),
+        models_file=models_file,
+        prompt_sets=_words(prompt_set),
+        conditions=_words(conditions),
+        out=out,
+        limit=limit,
+    )
+    if dry_run:
+        _show_forecast(runs, settings.price, as_json=as_json)
+        return
+    summaries = {run.name: _carry_out(run, settings, console) for run in runs}
+    complete = all(summary.complete for summary in summaries.values())
+    paths = _score(runs, out, accept_failed=accept_failed, report=report, quiet=as_json)
+    if as_json:
+        _print_summaries(runs, summaries, paths)
+    if not complete and not accept_failed:
+        raise typer.Exit(3)
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _carry_out(run: PlannedRun, settings: Any, console: Console) -> RunSummary:
+    import asyncio
+
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+    from rich.progress import Progress as ProgressBar
+
+    from earwitness.tasks.running import carry_out, unused_replies
+
+    unused = unused_replies(run)
+    if unused:
+        console.print(
+            f"[yellow]note[/] {run.name}: {unused} stored replies answer other settings, prompts or "
+            "audio; they are kept and not used.",
+            highlight=False,
+        )
+    bar = ProgressBar(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[detail]}"),
+        TimeRemainingColumn(),
+        console=console,
+    )
+    with bar:
+        line = bar.add_task(run.name, total=len(run.questions), detail="")
+
+        def show(progress: Progress) -> None:
+            detail = f"{progress.per_second:.1f}/s, {progress.failed} failed"
+            if progress.retries:
+                detail += f", {progress.retries} retries"
+            if progress.cost_usd:
+                detail += f", {progress.cost_usd:.4f} USD"
+            if progress.waiting:
+                detail += f", {progress.waiting}"
+            bar.update(line, completed=progress.stored + progress.done, detail=detail)
+
+        summary = asyncio.run(carry_out(run, settings, show))
+    if summary.stopped:
+        console.print(f"[bold red]stopped[/] {run.name}:", summary.stopped, highlight=False)
+    left = summary.failed + summary.not_asked
+    if left:
+        console.print(
+            f"[yellow]incomplete[/] {run.name}: {summary.failed} items failed, {summary.not_asked} "
+            "were not asked. Run the same command again to ask only those.",
+            highlight=False,
+        )
+    return summary
+
+
+def _show_forecast(runs: tuple[PlannedRun, ...], price: Any, *, as_json: bool) -> None:
+    import json
+    from dataclasses import asdict
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from earwitness.tasks.running import forecast
+
+    forecasts = {run.name: forecast(run, price) for run in runs}
+    if as_json:
+        typer.echo(json.dumps({name: asdict(seen) for name, seen in forecasts.items()}, indent=2))
+        return
+    console = Console()
+    prompts = {run.card["prompt"]["id"]: run.card["prompt"] for run in runs}
+    for prompt in prompts.values():
+        console.print(f"[bold]prompt {prompt['id']}[/] ({prompt['hash'][:12]})")
+        console.print(prompt["text"], markup=False, highlight=False)
+    table = Table("model", "items", "stored", "calls", "audio", "payload", "largest", "cost before")
+    for name, seen in forecasts.items():
+        cost = "unknown" if seen.audio_cost_usd is None else f"{seen.audio_cost_usd:.4f} USD"
+        table.add_row(
+            name,
+            str(seen.items),
+            str(seen.stored),
+            str(seen.calls),
+            f"{seen.audio_seconds / 60:.1f} min",
+            f"{seen.payload_bytes / 2**20:.1f} MiB",
+            f"{seen.largest_payload_bytes / 2**20:.2f} MiB",
+            cost,
+        )
+    console.print(table)
+    console.print("Nothing was asked.")
+
+
+def _score(
+    runs: tuple[PlannedRun, ...], out: Path, *, accept_failed: bool, report: bool, quiet: bool
+) -> dict[str, str]:
+    from dataclasses import asdict
+
+    from rich.console import Console
+
+    from earwitness.clips.corpus import EMOTIONS
+    from earwitness.report import write_report
+    from earwitness.report.terminal import print_leaderboard
+    from earwitness.tasks.emotion_runs import conditions_of, systems_of
+    from earwitness.tasks.scoring import leaderboard
+
+    folders = [run.folder for run in runs]
+    systems = systems_of(folders, accept_failed=accept_failed)
+    if not quiet:
+        console = Console()
+        for condition in conditions_of(folders):
+            asked = [system for system in systems if system.decisions[0].condition == condition]
+            print_leaderboard(
+                console, leaderboard(asked, EMOTIONS, task="emotion", condition=condition)
+            )
+    if not report:
+        return {}
+    paths = {name: str(path) for name, path in asdict(write_report(systems, out)).items()}
+    if not quiet:
+        Console().print(f"report: {paths['html']}", highlight=False, soft_wrap=True)
+    return paths
+
+
+def _print_summaries(
+    runs: tuple[PlannedRun, ...], summaries: dict[str, RunSummary], paths: dict[str, str]
+) -> None:
+    import json
+    from dataclasses import asdict
+
+    rows = {
+        run.name: {
+            **asdict(summaries[run.name]),
+            "complete": summaries[run.name].complete,
+            "folder": str(run.folder),
+        }
+        for run in runs
+    }
+    typer.echo(json.dumps({"runs": rows, "report": paths}, indent=2))

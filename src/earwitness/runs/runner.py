@@ -181,6 +181,11 @@ class Runner:
             self._stopped = reason
             self._stop_signal.set()
 
+    @property
+    def stopping(self) -> bool:
+        """Whether the run has been told to stop."""
+        return self._stopped is not None
+
     async def run(self, items: Sequence[Item]) -> RunSummary:
         """Ask every item that has no stored reply.
 
