@@ -14,6 +14,8 @@ of a million replies opens in little.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -146,26 +148,26 @@ class Ledger:
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path = path
         self.read_only = read_only
-        self._index = _Index()
         self.repaired_bytes = 0
-        self._reader: IO[bytes] | None = None
-        if read_only:
-            self._file: IO[bytes] = path.open("rb")
-        else:
+        self._index = _Index()
+        self._writer: int | None = None
+        if not read_only:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("a+b")
-            self._lock()
+            # Unbuffered: what a failed write leaves behind must not be flushed again later.
+            self._writer = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._lock(self._writer)
+        self._reader: IO[bytes] = path.open("rb")
         try:
             self._end = self._scan()
         except BaseException:
-            self._file.close()
+            self.close()
             raise
 
-    def _lock(self) -> None:
+    def _lock(self, writer: int) -> None:
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(writer, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            self._file.close()
+            os.close(writer)
             raise UsageError(
                 str(self.path),
                 "another process is working on this run",
@@ -174,25 +176,25 @@ class Ledger:
 
     def _scan(self) -> int:
         """Index every line; cut a torn last one. Returns the length of what is whole."""
-        file = self._file
-        file.seek(0)
         offset = 0
-        for number, raw in enumerate(file, start=1):
+        for number, raw in enumerate(self._reader, start=1):
             line = self._parse(raw)
             if line is None:
-                if file.read(1):
+                if self._reader.read(1):
                     raise DataError(
                         f"{self.path}:{number}",
                         f"a line that is not a ledger entry: {raw[:60]!r}",
                         wanted="one JSON object with kind and key",
                         next_step="Restore the file from a copy; nothing was changed.",
                     )
-                self._cut(offset, len(raw))
+                self.repaired_bytes = len(raw)
+                if self._writer is not None:
+                    os.ftruncate(self._writer, offset)
                 return offset
             self._index.note(line, offset)
             offset += len(raw)
-            if not raw.endswith(b"\n"):
-                self._append(b"\n")
+            if not raw.endswith(b"\n") and self._writer is not None:
+                os.write(self._writer, b"\n")
                 offset += 1
         return offset
 
@@ -206,26 +208,20 @@ class Ledger:
             return line
         return None
 
-    def _cut(self, offset: int, torn: int) -> None:
-        self.repaired_bytes = torn
-        if not self.read_only:
-            self._file.truncate(offset)
-            self._file.seek(0, os.SEEK_END)
-
-    def _append(self, data: bytes) -> None:
-        if not self.read_only:
-            self._file.seek(0, os.SEEK_END)
-            self._file.write(data)
-            self._file.flush()
-
     def _write(self, line: dict[str, Any]) -> None:
-        data = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+        if self._writer is None:
+            raise UsageError(str(self.path), "is open for reading only", wanted="a ledger to write")
+        data = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
+        # Lone surrogates can come out of a model's broken JSON; they must not stop a run.
+        encoded = data.encode("utf-8", errors="backslashreplace") + b"\n"
         try:
-            self._file.write(data)
-            self._file.flush()
+            written = os.write(self._writer, encoded)
+            if written < len(encoded):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
             # A half-written line must not become the start of the next one.
-            self._discard_partial_write()
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._writer, self._end)
             raise DataError(
                 str(self.path),
                 f"cannot be written: {error.strerror or error}",
@@ -233,14 +229,7 @@ class Ledger:
                 "every reply stored so far is kept.",
             ) from error
         self._index.note(line, self._end)
-        self._end += len(data)
-
-    def _discard_partial_write(self) -> None:
-        path_descriptor = self._file.fileno()
-        try:
-            os.ftruncate(path_descriptor, self._end)
-        except OSError:
-            return
+        self._end += len(encoded)
 
     def started(self, key: str, *, item: str, attempt: int) -> None:
         """Write that a call is about to be made."""
@@ -294,8 +283,6 @@ class Ledger:
         )
 
     def _line_at(self, offset: int) -> dict[str, Any]:
-        if self._reader is None:
-            self._reader = self.path.open("rb")
         self._reader.seek(offset)
         line: dict[str, Any] = json.loads(self._reader.readline())
         return line
@@ -327,14 +314,12 @@ class Ledger:
         return self._index.totals()
 
     def close(self) -> None:
-        if self._reader is not None:
-            self._reader.close()
-            self._reader = None
-        if not self._file.closed:
-            if not self.read_only:
-                self._file.flush()
-                os.fsync(self._file.fileno())
-            self._file.close()
+        """Let go of the file; written lines are made durable first."""
+        self._reader.close()
+        if self._writer is not None:
+            os.fsync(self._writer)
+            os.close(self._writer)
+            self._writer = None
 
     def __enter__(self) -> Ledger:
         return self
