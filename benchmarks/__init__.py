@@ -1,0 +1,1 @@
+"""Speed and memory, each beside a peer in the same run."""

@@ -1,0 +1,1 @@
+"""The demonstration: everything from nothing, with packaged voices."""

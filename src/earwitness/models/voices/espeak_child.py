@@ -1,0 +1,88 @@
+"""The program that speaks for :mod:`earwitness.models.voices.espeak`, in a process of its own.
+
+eSpeak NG is GPL-3 and keeps global state, so it runs apart: one JSON request a line on standard input,
+one JSON answer a line on standard output, the sound in the WAV file that the request names.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import sys
+import wave
+
+_SYNCHRONOUS_RETRIEVAL = 2
+_POSITION_CHARACTER = 1
+_UTF8_SSML = 1 | 0x10
+_PARAMETERS = {"rate_wpm": 1, "volume": 2, "pitch": 3, "pitch_range": 4}
+
+
+def open_engine() -> tuple[ctypes.CDLL, int]:
+    """Load the packaged library; returns it with its sample rate in Hz."""
+    import espeakng_loader
+
+    library = ctypes.CDLL(espeakng_loader.get_library_path())
+    rate = library.espeak_Initialize(
+        _SYNCHRONOUS_RETRIEVAL, 0, str(espeakng_loader.get_data_path()).encode(), 0
+    )
+    if rate <= 0:
+        raise RuntimeError(f"eSpeak NG did not start (code {rate})")
+    return library, int(rate)
+
+
+class Engine:
+    """eSpeak NG with its sound collected."""
+
+    def __init__(self) -> None:
+        self._library, self.rate = open_engine()
+        self._chunks: list[bytes] = []
+        # The callback must outlive the library's use of it, so it is kept as an attribute.
+        self._callback = ctypes.CFUNCTYPE(
+            ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.c_void_p
+        )(self._collect)
+        self._library.espeak_SetSynthCallback(self._callback)
+
+    def _collect(self, samples: ctypes._Pointer[ctypes.c_short], count: int, _: int | None) -> int:
+        if samples and count > 0:
+            self._chunks.append(ctypes.string_at(samples, count * 2))
+        return 0
+
+    def speak(self, text: str, voice: str, parameters: dict[str, int]) -> bytes:
+        """16-bit samples of ``text``; raises ValueError for a voice that does not exist."""
+        if self._library.espeak_SetVoiceByName(voice.encode()) != 0:
+            raise ValueError(f"no voice {voice!r}")
+        for name, value in parameters.items():
+            self._library.espeak_SetParameter(_PARAMETERS[name], int(value), 0)
+        data = text.encode()
+        self._chunks.clear()
+        self._library.espeak_Synth(
+            data, len(data) + 1, 0, _POSITION_CHARACTER, 0, _UTF8_SSML, None, None
+        )
+        self._library.espeak_Synchronize()
+        return b"".join(self._chunks)
+
+
+def main() -> None:
+    """Answer requests until standard input ends."""
+    engine = Engine()
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            samples = engine.speak(request["text"], request["voice"], request["parameters"])
+            with wave.open(request["path"], "wb") as file:
+                file.setnchannels(1)
+                file.setsampwidth(2)
+                file.setframerate(engine.rate)
+                file.writeframes(samples)
+            answer: dict[str, object] = {
+                "ok": True,
+                "seconds": len(samples) / 2 / engine.rate,
+            }
+        except (ValueError, OSError, KeyError) as error:
+            answer = {"ok": False, "error": str(error)}
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
