@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -116,13 +117,15 @@ class ValenceScores:
 class Calibration:
     """Expected calibration error with its reliability bins and the risk-coverage curve.
 
-    ``bins`` rows are (mean confidence, accuracy, count); ``risk_coverage`` rows are (coverage, error rate).
+    ``bins`` rows are (mean confidence, accuracy, count); ``risk_coverage`` rows are (coverage of all items,
+    error rate); ``aurc`` is the mean error rate over all coverages of the ``n`` answers with a confidence.
     """
 
     ece: float
     bins: tuple[tuple[float, float, int], ...]
     risk_coverage: tuple[tuple[float, float], ...]
     n: int
+    aurc: float = math.nan
 
 
 @dataclass(frozen=True, slots=True)
