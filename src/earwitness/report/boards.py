@@ -1,0 +1,317 @@
+"""From systems to what a report shows: one board per clip set and condition, controls beside the real thing."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from earwitness.tasks.records import Comparison, Decision, Leaderboard, System
+
+CONTROL_SUFFIX = re.compile(r"[@#:|/](audio|silence|muted|swapped|asr|blind|oracle|speech-only)$")
+"""How an item's id may carry its condition; the same clip has one id without it."""
+
+STUCK_SHARE = 0.9
+"""From this share on, one reply to everything, or an answer that silence does not change, is flagged."""
+
+LONG_REPLY = 60
+"""Characters from which a reply is more than a label, so that two clips hardly get it by chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListeningSigns:
+    """Cheap signs that a system does not listen.
+
+    ``top_reply`` is the commonest reply and ``top_count`` how often it was given among ``replies``.
+    ``copied`` counts long replies and score vectors that are identical to those of another clip.
+    ``unchanged`` of ``both`` items got the same answer with the sound replaced by silence.
+    """
+
+    system: str
+    replies: int
+    distinct: int
+    top_reply: str
+    top_count: int
+    copied: int
+    both: int
+    unchanged: int
+
+    @property
+    def stuck(self) -> bool:
+        return self.replies > 1 and self.top_count >= STUCK_SHARE * self.replies
+
+    @property
+    def deaf(self) -> bool:
+        return self.both > 0 and self.unchanged >= STUCK_SHARE * self.both
+
+    @property
+    def flagged(self) -> bool:
+        return self.stuck or self.deaf or self.copied > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """Everything about one clip set under one condition.
+
+    ``set_name`` is empty for tables of predictions that name no set. ``systems`` are in the leaderboard's order.
+    """
+
+    key: str
+    set_name: str
+    condition: str
+    systems: tuple[System, ...]
+    leaderboard: Leaderboard
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionDifference:
+    """One system under two conditions, paired by clip: ``comparison.difference`` is first minus second."""
+
+    system: str
+    set_name: str
+    first: str
+    second: str
+    comparison: Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class ReportData:
+    """All a report is made of."""
+
+    task: str
+    labels: tuple[str, ...]
+    boards: tuple[Board, ...]
+    differences: tuple[ConditionDifference, ...]
+    signs: tuple[ListeningSigns, ...]
+
+    @property
+    def complete(self) -> bool:
+        return all(scores.complete for board in self.boards for scores in board.leaderboard.systems)
+
+    @property
+    def synthetic(self) -> bool:
+        """Whether any system was asked about a set that only tests plumbing."""
+        return any(
+            bool(clips_of(system).get("synthetic")) for board in self.boards for system in board.systems
+        )
+
+
+def clips_of(system: System) -> Mapping[str, Any]:
+    """The clip set's part of a system's card; empty for predictions."""
+    clips = system.card.get("clips")
+    return clips if isinstance(clips, Mapping) else {}
+
+
+def base_id(decision: Decision) -> str:
+    """The clip behind an item, whatever its condition."""
+    return CONTROL_SUFFIX.sub("", decision.item_id)
+
+
+def _split(systems: Sequence[System]) -> list[System]:
+    """One system per condition: a table of decisions under several conditions falls apart into them."""
+    parts: list[System] = []
+    for system in systems:
+        conditions = sorted({decision.condition for decision in system.decisions})
+        if len(conditions) <= 1:
+            parts.append(system)
+            continue
+        for condition in conditions:
+            chosen = tuple(d for d in system.decisions if d.condition == condition)
+            parts.append(replace(system, decisions=chosen))
+    return parts
+
+
+def condition_of(system: System) -> str:
+    return system.decisions[0].condition if system.decisions else "audio"
+
+
+def _set_key(system: System) -> str:
+    clips = clips_of(system)
+    return str(clips.get("sha256") or clips.get("name") or "")
+
+
+def set_name(system: System) -> str:
+    """Name and version of the clip set, as a reader calls it."""
+    clips = clips_of(system)
+    return " ".join(str(clips[key]) for key in ("name", "version") if clips.get(key))
+
+
+def _named_apart(systems: Sequence[System]) -> list[System]:
+    """Systems of one board under names that differ: by prompt, else by a number."""
+    names = Counter(system.name for system in systems)
+    taken: set[str] = set()
+    out = []
+    for system in systems:
+        name = system.name
+        if names[name] > 1:
+            prompt = system.card.get("prompt")
+            if isinstance(prompt, Mapping) and prompt.get("id"):
+                name = f"{name} [{prompt['id']}]"
+        candidate, number = name, 2
+        while candidate in taken:
+            candidate, number = f"{name} ({number})", number + 1
+        taken.add(candidate)
+        out.append(replace(system, name=candidate))
+    return out
+
+
+def grouped(systems: Sequence[System]) -> list[tuple[str, str, list[System]]]:
+    """Systems by clip set and condition, sound before controls; systems without items are left to the caller.
+
+    A table of predictions names no clip set. It joins the set with which it shares most of its items.
+    """
+    parts = [part for part in _split(systems) if part.decisions]
+    known_sets: dict[str, set[str]] = {}
+    for part in parts:
+        if _set_key(part):
+            known_sets.setdefault(_set_key(part), set()).update(map(base_id, part.decisions))
+    groups: dict[tuple[str, str], list[System]] = {}
+    for part in parts:
+        key = _set_key(part)
+        if not key:
+            own = set(map(base_id, part.decisions))
+            shared = {name: len(own & ids) for name, ids in known_sets.items()}
+            best = max(sorted(shared), key=lambda name: shared[name], default="")
+            if best and shared[best] >= 0.5 * len(own):
+                key = best
+        groups.setdefault((key, condition_of(part)), []).append(part)
+    order = sorted(groups, key=lambda key: (key[0] == "", key[0], key[1] != "audio", key[1]))
+    out = []
+    for key in order:
+        members = _named_apart(groups[key])
+        title = next((set_name(member) for member in members if set_name(member)), "")
+        out.append((title, key[1], members))
+    return out
+
+
+def build(
+    systems: Sequence[System],
+    labels: Sequence[str],
+    *,
+    task: str = "emotion",
+    priors: Mapping[str, float] | None = None,
+    seed: int = 0,
+) -> ReportData:
+    """Score everything once.
+
+    Raises
+    ------
+    UsageError: there is no system with an item.
+    """
+    from earwitness.errors import UsageError
+    from earwitness.tasks.scoring import leaderboard
+
+    groups = grouped(systems)
+    if not groups:
+        raise UsageError(
+            "report",
+            "there is nothing to report: no system has an item",
+            next_step="Name run folders or a table of predictions.",
+        )
+    boards = []
+    for number, (title, condition, members) in enumerate(groups, start=1):
+        table = leaderboard(
+            members, tuple(labels), task=task, condition=condition, priors=priors, seed=seed
+        )
+        by_name = {member.name: member for member in members}
+        boards.append(
+            Board(
+                key=f"board-{number}",
+                set_name=title,
+                condition=condition,
+                systems=tuple(by_name[scores.name] for scores in table.systems),
+                leaderboard=table,
+                notes=_notes(members),
+            )
+        )
+    return ReportData(
+        task=task,
+        labels=tuple(labels),
+        boards=tuple(boards),
+        differences=condition_differences(boards, seed=seed),
+        signs=tuple(
+            listening_signs(system, _partner(boards, board, system, "silence"))
+            for board in boards
+            if board.condition == "audio"
+            for system in board.systems
+        ),
+    )
+
+
+def _notes(members: Sequence[System]) -> tuple[str, ...]:
+    sizes = {member.name: len(member.decisions) for member in members}
+    if len(set(sizes.values())) > 1:
+        listed = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
+        return (
+            f"Not every system was asked the same items ({listed}). Pairwise comparisons use the items both have.",
+        )
+    return ()
+
+
+def _partner(boards: Sequence[Board], board: Board, system: System, condition: str) -> System | None:
+    for other in boards:
+        if other.condition == condition and other.set_name == board.set_name:
+            return next((mate for mate in other.systems if mate.name == system.name), None)
+    return None
+
+
+def condition_differences(boards: Sequence[Board], *, seed: int = 0) -> tuple[ConditionDifference, ...]:
+    """Every system's accuracy with sound minus its accuracy under each control, paired by clip."""
+    from earwitness.tasks.scoring import compare
+
+    found = []
+    for board in boards:
+        if board.condition != "audio":
+            continue
+        for other in boards:
+            if other.set_name != board.set_name or other.condition == "audio":
+                continue
+            for system in board.systems:
+                mate = _partner(boards, board, system, other.condition)
+                if mate is None:
+                    continue
+                pair = (
+                    _plain(system, f"{system.name} · {board.condition}"),
+                    _plain(mate, f"{system.name} · {other.condition}"),
+                )
+                for comparison in compare(pair, seed=seed):
+                    found.append(
+                        ConditionDifference(
+                            system.name, board.set_name, board.condition, other.condition, comparison
+                        )
+                    )
+    return tuple(found)
+
+
+def _plain(system: System, name: str) -> System:
+    """A system whose items are called by their clips, so that conditions pair up."""
+    decisions = tuple(
+        replace(decision, item_id=base_id(decision), condition="audio") for decision in system.decisions
+    )
+    return replace(system, name=name, decisions=decisions)
+
+
+def listening_signs(system: System, silent: System | None) -> ListeningSigns:
+    """Count what hints at a system that does not listen; see :class:`ListeningSigns`."""
+    texts = [decision.reply.strip() for decision in system.decisions if decision.reply]
+    seen = Counter(texts)
+    top = min(seen.items(), key=lambda entry: (-entry[1], entry[0]), default=("", 0))
+    copied = sum(
+        number
+        for text, number in seen.items()
+        if number > 1 and (len(text) >= LONG_REPLY or text.startswith("{"))
+    )
+    both = unchanged = 0
+    if silent is not None:
+        quiet = {base_id(decision): decision.outcome.label for decision in silent.decisions}
+        for decision in system.decisions:
+            other = quiet.get(base_id(decision))
+            if decision.outcome.label is not None and other is not None:
+                both += 1
+                unchanged += decision.outcome.label == other
+    return ListeningSigns(
+        system.name, len(texts), len(seen), top[0], top[1], copied, both, unchanged
+    )

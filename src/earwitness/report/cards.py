@@ -1,0 +1,181 @@
+"""Run cards, prompts, label maps and commands as the page prints them."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from earwitness.errors import EarwitnessError
+from earwitness.report.boards import ReportData, clips_of
+from earwitness.report.numbers import count
+from earwitness.tasks.records import System
+
+_ORDER = (
+    "task",
+    "task_version",
+    "model",
+    "settings",
+    "conditions",
+    "n_items",
+    "prompt",
+    "parser_version",
+    "label_map",
+    "clips",
+    "limits",
+    "started",
+    "finished",
+    "versions",
+)
+_NAMES = {
+    "task_version": "task version",
+    "n_items": "items",
+    "parser_version": "parser version",
+    "label_map": "label map",
+    "clips": "clip set",
+    "versions": "software",
+}
+_HIDDEN = {"name", "card_version"}
+
+
+def systems_once(data: ReportData) -> Iterator[System]:
+    """Every run once, although it may stand on several boards."""
+    seen: set[str] = set()
+    for board in data.boards:
+        for system in board.systems:
+            key = json.dumps([system.name, system.origin, dict(system.card)], sort_keys=True, default=str)
+            if key not in seen:
+                seen.add(key)
+                yield system
+
+
+def card_views(data: ReportData) -> list[dict[str, Any]]:
+    """One run card a system."""
+    views = []
+    for system in systems_once(data):
+        card = system.card
+        if not card:
+            views.append(
+                {
+                    "name": system.name,
+                    "line": f"from {system.origin}",
+                    "entries": [
+                        ("origin", "a table of predictions: prompt, settings and dates are not known"),
+                        ("items", count(len(system.decisions))),
+                    ],
+                }
+            )
+            continue
+        keys = [key for key in _ORDER if key in card]
+        keys += sorted(key for key in card if key not in _ORDER and key not in _HIDDEN)
+        entries = [(_NAMES.get(key, key.replace("_", " ")), _words(key, card[key])) for key in keys]
+        views.append(
+            {
+                "name": system.name,
+                "line": " · ".join(str(card[key]) for key in ("model", "finished") if card.get(key)),
+                "entries": [(key, value) for key, value in entries if value],
+            }
+        )
+    return views
+
+
+def _words(key: str, value: Any) -> str:
+    if key == "prompt" and isinstance(value, Mapping):
+        return _pairs({name: value[name] for name in ("id", "version", "hash") if name in value})
+    if key == "clips" and isinstance(value, Mapping):
+        return _pairs({name: entry for name, entry in value.items() if name != "folder"})
+    if isinstance(value, Mapping):
+        return _pairs(value)
+    if isinstance(value, list | tuple):
+        return ", ".join(_plain(entry) for entry in value)
+    return _plain(value)
+
+
+def _pairs(value: Mapping[str, Any]) -> str:
+    return " · ".join(
+        f"{name} {_plain(entry)}" for name, entry in value.items() if entry not in (None, "", [], {})
+    )
+
+
+def _plain(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping | list | tuple):
+        return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+    return str(value)
+
+
+def prompt_views(data: ReportData) -> list[dict[str, str]]:
+    """Every prompt once, whole."""
+    found: dict[str, dict[str, str]] = {}
+    for system in systems_once(data):
+        prompt = system.card.get("prompt")
+        if isinstance(prompt, Mapping):
+            view = {
+                name: str(prompt.get(name) or "") for name in ("id", "version", "hash", "text", "system")
+            }
+            found.setdefault(view["hash"] or json.dumps(view), view)
+    return list(found.values())
+
+
+def map_views(data: ReportData) -> list[dict[str, Any]]:
+    """Every label map once, printed from its file where that is still the version that was used."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for system in systems_once(data):
+        used = system.card.get("label_map")
+        if isinstance(used, Mapping) and used.get("id"):
+            found.setdefault(json.dumps(dict(used), sort_keys=True, default=str), used)
+    return [_map_view(used) for used in found.values()]
+
+
+def _map_view(used: Mapping[str, Any]) -> dict[str, Any]:
+    from earwitness.clips.labels import load_label_map
+
+    name = f"{used['id']} version {used.get('version', '?')}"
+    view: dict[str, Any] = {"name": name, "hash": str(used.get("hash") or ""), "rows": []}
+    try:
+        label_map = load_label_map(str(used["id"]))
+    except EarwitnessError:
+        return view | {"caption": "A map of the run's own; its file is not packaged."}
+    if used.get("hash") and label_map.hash != used["hash"]:
+        return view | {
+            "caption": "The packaged map of this name has changed since; the counts of rules with each model are those of the run."
+        }
+    rows = [(label, ", ".join(label_map.words_of(label))) for label in label_map.targets]
+    if label_map.dropped:
+        rows.append(
+            ("no label", "; ".join(f"{word} ({why})" if why else word for word, why in label_map.dropped.items()))
+        )
+    return view | {"caption": label_map.description or "Native words by label", "rows": rows}
+
+
+def commands(data: ReportData) -> list[str]:
+    """The commands that ask and report again; folders by their last name, as the page may be sent on."""
+    lines = []
+    for system in systems_once(data):
+        card = system.card
+        if not card:
+            continue
+        parts = ["earwitness", "run", str(card.get("task", data.task))]
+        folder = clips_of(system).get("folder")
+        parts += ["--clips", Path(str(folder)).name if folder else "CLIPS"]
+        parts += ["--model", str(card.get("model", system.name))]
+        prompt = card.get("prompt")
+        if isinstance(prompt, Mapping) and prompt.get("id"):
+            parts += ["--prompt-set", str(prompt["id"])]
+        conditions = card.get("conditions")
+        if isinstance(conditions, list | tuple) and list(conditions) != ["audio"]:
+            parts += ["--conditions", ",".join(map(str, conditions))]
+        parts += ["--out", "RUNS"]
+        line = shlex.join(parts)
+        if line not in lines:
+            lines.append(line)
+    if any(system.origin == "predictions" for system in systems_once(data)):
+        lines.append("earwitness score --predictions FILE.csv --out REPORT")
+    if any(system.card for system in systems_once(data)):
+        lines.append("earwitness report RUNS --out REPORT")
+    return lines

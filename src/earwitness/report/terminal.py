@@ -1,0 +1,141 @@
+"""The leaderboard in a terminal: readable at 80 columns, intervals drawn in text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from earwitness.report.figures import shorten
+from earwitness.report.numbers import dollars, interval, known, p_value, percent, points, points_interval, seconds
+from earwitness.runs.outcomes import OUTCOME_KINDS
+from earwitness.tasks.records import Leaderboard, Scores
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+BAR_WIDTH = 21
+"""Characters of an interval bar: one for every five percent, from 0 to 100."""
+
+MAX_PAIRS = 10
+"""Comparisons printed; the files have them all."""
+
+
+def interval_bar(scores: Scores, chance: float, *, width: int = BAR_WIDTH, plain: bool = False) -> str:
+    """Accuracy and its interval on a line from 0 to 100 %, chance marked.
+
+    An incomplete run shows its bounds as a row of ``?``.
+
+    Example
+    -------
+    ``··:···├─●─┤··········``
+    """
+    ground, mark, left, right, dash, dot = ".:[]-o" if plain else "·┊├┤─●"
+
+    def place(share: float) -> int:
+        return round(min(max(share, 0), 1) * (width - 1))
+
+    cells = [ground] * width
+    cells[place(chance)] = mark
+    if not scores.complete:
+        for at in range(place(scores.bounds[0]), place(scores.bounds[1]) + 1):
+            cells[at] = "?"
+        return "".join(cells)
+    if known(scores.accuracy.low) and known(scores.accuracy.high):
+        low, high = place(scores.accuracy.low), place(scores.accuracy.high)
+        for at in range(low, high + 1):
+            cells[at] = dash
+        cells[low], cells[high] = left, right
+    if known(scores.accuracy.value):
+        cells[place(scores.accuracy.value)] = dot
+    return "".join(cells)
+
+
+def print_leaderboard(console: Console, board: Leaderboard) -> None:
+    """Print systems, outcome counts, comparisons and notes."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    chance = 1 / len(board.labels)
+    plain = not console.encoding.lower().startswith("utf")
+    name_width = max(12, min(24, console.width - 56))
+    table = Table(
+        box=box.ASCII if plain else box.SIMPLE_HEAD,
+        title=Text(f"{board.task} · condition {board.condition}"),
+        title_justify="left",
+        pad_edge=False,
+        padding=(0, 1),
+    )
+    table.add_column("model", no_wrap=True)
+    table.add_column("acc %", justify="right", no_wrap=True)
+    table.add_column("95 %", justify="left", no_wrap=True)
+    table.add_column(f"0 {'chance ' + percent(chance, 0) + ' %':^15} 100", no_wrap=True)
+    table.add_column("recall", justify="right", no_wrap=True)
+    for scores in board.systems:
+        low, high = scores.bounds
+        table.add_row(
+            Text(shorten(scores.name, name_width)),
+            percent(scores.accuracy.value) if scores.complete else "–",
+            interval(scores.accuracy) if scores.complete else f"{percent(low)} to {percent(high)}",
+            Text(interval_bar(scores, chance, plain=plain)),
+            percent(scores.macro_recall.value),
+        )
+    console.print(table)
+    for scores in board.systems:
+        console.print(Text(_counts_line(scores)), soft_wrap=False)
+    incomplete = [scores.name for scores in board.systems if not scores.complete]
+    if incomplete:
+        console.print(
+            Text(
+                f"INCOMPLETE: {', '.join(incomplete)}. Items the model never answered may be right or wrong; the bounds "
+                "show both. Run the same command again, or close the run with --accept-failed.",
+                style="bold yellow",
+            )
+        )
+    if board.comparisons:
+        _print_pairs(console, board)
+    for note in board.notes:
+        console.print(Text(f"note: {note}", style="dim"))
+
+
+def _counts_line(scores: Scores) -> str:
+    counts = ", ".join(
+        f"{scores.outcomes.get(kind, 0):,} {kind}" for kind in OUTCOME_KINDS if scores.outcomes.get(kind, 0)
+    )
+    extra = [f"{scores.right:,} right of {scores.n:,}", counts or "no outcome"]
+    if scores.neutral is not None and known(scores.neutral.share_of_outputs):
+        extra.append(f"{scores.neutral.label} {percent(scores.neutral.share_of_outputs, 0)} % of answers")
+    if scores.cost_usd is not None:
+        extra.append(f"${dollars(scores.cost_usd)}")
+    if scores.latency_median_s is not None:
+        extra.append(f"{seconds(scores.latency_median_s)} s")
+    return f"  {scores.name}: " + " · ".join(extra)
+
+
+def _print_pairs(console: Console, board: Leaderboard) -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    plain = not console.encoding.lower().startswith("utf")
+    table = Table(
+        box=box.ASCII if plain else box.SIMPLE_HEAD,
+        title=Text("pairwise, same items, sign-flip by cluster"),
+        title_justify="left",
+        pad_edge=False,
+    )
+    table.add_column("pair", no_wrap=True)
+    table.add_column("points", justify="right", no_wrap=True)
+    table.add_column("95 %", no_wrap=True)
+    table.add_column("p Holm", justify="right", no_wrap=True)
+    width = max(8, (console.width - 46) // 2)
+    ordered = sorted(board.comparisons, key=lambda pair: (pair.p_holm, pair.a, pair.b))
+    for pair in ordered[:MAX_PAIRS]:
+        table.add_row(
+            Text(f"{shorten(pair.a, width)} − {shorten(pair.b, width)}"),
+            points(pair.difference.value),
+            points_interval(pair.difference),
+            p_value(pair.p_holm),
+        )
+    console.print(table)
+    if len(ordered) > MAX_PAIRS:
+        console.print(Text(f"note: {len(ordered) - MAX_PAIRS} more pairs in leaderboard.json", style="dim"))
