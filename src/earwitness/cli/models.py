@@ -1,12 +1,195 @@
-"""``earwitness models``."""
+"""``earwitness models``: what can be asked, and what one model can take."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
 
 if TYPE_CHECKING:
-    import typer
+    from collections.abc import Sequence
+
+    from earwitness.models.adapter import AdapterInfo
+    from earwitness.models.options import Option
+    from earwitness.models.protocols import Limits
+    from earwitness.models.registry import ModelEntry
+
+group = typer.Typer(
+    help="What can be asked: adapters, their options and limits.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
 
 
 def register(app: typer.Typer) -> None:
     """Add this group's commands to the program."""
+    app.add_typer(group, name="models")
+
+
+@group.command("list")
+def list_models(
+    models_file: Path | None = typer.Option(
+        None, help="File of named models [default: models.yaml]."
+    ),
+    as_json: bool = typer.Option(False, "--json", help="Print as JSON on standard output."),
+) -> None:
+    """List the adapters, what is missing to use them, and the named models of models.yaml.
+
+    A model is named adapter/name, such as openai/gpt-audio or baseline/majority. A key that is not set is only
+    missing where the service wants one.
+
+    Examples:
+
+      earwitness models list
+
+      earwitness models list --json
+    """
+    from earwitness.models.registry import MODELS_FILE, list_adapters, read_models_file
+
+    adapters = list_adapters()
+    file = models_file or (MODELS_FILE if MODELS_FILE.is_file() else None)
+    entries = read_models_file(file) if file else {}
+    if as_json:
+        _print_json(
+            {
+                "adapters": [
+                    {"origin": each.origin, "missing": each.missing, **_info_fields(each.info)}
+                    for each in adapters
+                ],
+                "entries": [_entry_fields(entry) for entry in entries.values()],
+            }
+        )
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    for each in adapters:
+        origin = "" if each.origin == "built in" else f" (from {each.origin})"
+        console.print(Text(each.info.form + origin, style="bold"), soft_wrap=True)
+        grid = Table.grid(padding=(0, 2))
+        grid.add_row("  asks", Text(each.info.summary))
+        grid.add_row("  takes", Text(", ".join(each.info.limits.formats)))
+        grid.add_row("  missing", Text(each.missing or "nothing"))
+        for example in each.info.examples:
+            grid.add_row("  such as", Text(f"--model {example}"))
+        console.print(grid)
+    if entries:
+        console.print(f"[bold]named in[/] {file}")
+        for entry in entries.values():
+            console.print(
+                f"  {entry.name}: {entry.model}", markup=False, highlight=False, soft_wrap=True
+            )
+    console.print("Options of one model: earwitness models show NAME", highlight=False)
+
+
+@group.command()
+def show(
+    name: str = typer.Argument(help="adapter/name, an entry of models.yaml, or an adapter."),
+    option: list[str] = typer.Option([], "-M", help="key=value, as for earwitness run."),
+    models_file: Path | None = typer.Option(
+        None, help="File of named models [default: models.yaml]."
+    ),
+    as_json: bool = typer.Option(False, "--json", help="Print as JSON on standard output."),
+) -> None:
+    """Show a model's limits, the settings that enter its replies' keys, and every option it has.
+
+    Nothing is asked and no key is needed.
+
+    Examples:
+
+      earwitness models show openai
+
+      earwitness models show openai/gpt-audio -M temperature=0
+
+      earwitness models show endpoint/my_vendor.yaml
+    """
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from earwitness.models.registry import adapter_info, list_adapters, open_model, parse_options
+
+    options = parse_options(option)
+    console = Console()
+    if name in {each.info.name for each in list_adapters()} and not options:
+        info = adapter_info(name)
+        if as_json:
+            _print_json(_info_fields(info))
+            return
+        console.print(Text(f"{info.form}\n{info.summary}"))
+        _print_options(info.options)
+        return
+    model = open_model(name, options, models_file=models_file)
+    facts = {
+        "name": model.name,
+        "limits": _limit_fields(model.limits),
+        "settings": dict(model.settings),
+    }
+    if as_json:
+        _print_json(facts)
+        return
+    console.print(Text(model.name, style="bold"), soft_wrap=True)
+    for title, rows in (("limits", facts["limits"]), ("settings", facts["settings"])):
+        grid = Table.grid(padding=(0, 2))
+        for key, value in rows.items():
+            grid.add_row(f"  {key}", Text(_shown(value), overflow="fold"))
+        console.print(title)
+        console.print(grid)
+    own = getattr(model, "options", None)
+    adapter = str(model.settings.get("model", name)).partition("/")[0]
+    if own is not None:
+        _print_options(own)
+    elif adapter in {each.info.name for each in list_adapters()}:
+        _print_options(adapter_info(adapter).options)
+
+
+def _print_options(options: Sequence[Option]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    if not options:
+        return
+    console = Console()
+    console.print("options")
+    grid = Table.grid(padding=(0, 2))
+    for option in options:
+        kind = ", ".join(option.choices) if option.choices else option.kind
+        default = "" if option.default is None else f"; default {_shown(option.default)}"
+        grid.add_row(f"  -M {option.name}=", Text(f"{option.help} ({kind}{default})"))
+    console.print(grid)
+
+
+def _shown(value: Any) -> str:
+    if value is None or value == () or value == []:
+        return "-"
+    if isinstance(value, list | tuple):
+        return ", ".join(str(item) for item in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
+
+
+def _limit_fields(limits: Limits) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return asdict(limits)
+
+
+def _info_fields(info: AdapterInfo) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return asdict(info)
+
+
+def _entry_fields(entry: ModelEntry) -> dict[str, Any]:
+    return {"name": entry.name, "model": entry.model, "options": dict(entry.options)}
+
+
+def _print_json(value: Any) -> None:
+    import json
+
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
