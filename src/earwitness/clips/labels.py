@@ -38,7 +38,17 @@ from earwitness.runs.items import digest
 UNKNOWN = "unknown"
 """The rule of a word that no map mentions."""
 
-_KEYS = {"id", "version", "description", "source", "extends", "targets", "words", "mapping", "dropped"}
+_KEYS = {
+    "id",
+    "version",
+    "description",
+    "source",
+    "extends",
+    "targets",
+    "words",
+    "mapping",
+    "dropped",
+}
 
 
 def normalise_label(text: str) -> str:
@@ -129,7 +139,9 @@ def _load(name: str, loading: tuple[str, ...]) -> LabelMap:
     if "/" in name or name.lower().endswith((".yaml", ".yml")):
         path = Path(name)
         if not path.is_file():
-            raise UsageError(name, "no such label map file", "a YAML file with id, version and words")
+            raise UsageError(
+                name, "no such label map file", "a YAML file with id, version and words"
+            )
         try:
             text = path.read_text(encoding="utf-8-sig")
         except UnicodeDecodeError as error:
@@ -168,11 +180,17 @@ def _parse_yaml(text: str, where: str) -> dict[str, Any]:
 
     Loader.add_constructor("tag:yaml.org,2002:map", mapping)
     try:
-        value = yaml.load(text, Loader=Loader)  # a BaseLoader: builds strings, lists and mappings only
+        value = yaml.load(
+            text, Loader=Loader
+        )  # a BaseLoader: builds strings, lists and mappings only
     except yaml.YAMLError as error:
-        raise DataError(where, f"not YAML ({' '.join(str(error).split())})", "a label map") from error
+        raise DataError(
+            where, f"not YAML ({' '.join(str(error).split())})", "a label map"
+        ) from error
     if not isinstance(value, dict):
-        raise DataError(where, f"holds {type(value).__name__}", "a mapping with id, version and words")
+        raise DataError(
+            where, f"holds {type(value).__name__}", "a mapping with id, version and words"
+        )
     return value
 
 
@@ -203,7 +221,9 @@ def _build(data: dict[str, Any], where: str, loading: tuple[str, ...]) -> LabelM
             raise DataError(where, f"the word {native!r} has no letter or digit", "a native word")
         if word in own and own[word] != label:
             raise DataError(
-                where, f"{native!r} maps to both {own[word] or 'none'} and {label or 'none'}", "one rule a word"
+                where,
+                f"{native!r} maps to both {own[word] or 'none'} and {label or 'none'}",
+                "one rule a word",
             )
         own[word] = label
 
