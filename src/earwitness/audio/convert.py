@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from earwitness.audio.files import atomic_write_bytes
 from earwitness.audio.measure import Mix, choose_mix
-from earwitness.audio.types import Audio
+from earwitness.audio.types import OVERSHOOT, Audio
 from earwitness.errors import UnsupportedAudioError, UsageError
 
 if TYPE_CHECKING:
@@ -21,9 +21,6 @@ SUBTYPES: dict[str, tuple[str, ...]] = {
     "wav": ("PCM_16", "PCM_24", "PCM_32", "FLOAT"),
     "flac": ("PCM_16", "PCM_24"),
 }
-
-OVERSHOOT = 10 ** (3 / 20)
-"""Peaks up to 3 dB over full scale are ripple of resampling and are clipped; what is louder is turned down."""
 
 
 def to_mono(audio: Audio) -> Audio:

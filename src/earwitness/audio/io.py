@@ -33,14 +33,13 @@ from earwitness.audio.convert import (
     write_audio,
 )
 from earwitness.audio.files import atomic_write_bytes, atomic_write_text, file_sha256
+from earwitness.audio.judge import AGAIN, empty_problem, judge
 from earwitness.audio.measure import Meter
 from earwitness.audio.sniff import AUDIO_SUFFIXES, Sniffed, sniff
 from earwitness.audio.source import Source, Window, source_of_bytes
 from earwitness.audio.types import (
-    FULL_SCALE_STEP,
     MAX_CHANNELS,
     MAX_RATE_HZ,
-    MIN_SECONDS,
     Audio,
     Inspection,
     Problem,
@@ -78,14 +77,6 @@ __all__ = [
 BLOCK_SAMPLES = 1 << 16
 PIECE_FRAMES = 4096
 """What compressed formats are decoded in: after damage, at most this much before it is lost."""
-
-QUIET_PEAK = 1e-3
-"""Peaks under -60 dBFS are flagged: at its own level, such a recording is hard to hear."""
-
-DC_OFFSET = 0.05
-AGAIN = "Fetch or export the recording again."
-ORDER = ("non_finite", "empty", "too_short", "silent")
-"""When several hold, the first of these is the one that is raised."""
 
 
 def read_audio(
@@ -215,7 +206,7 @@ def _examine(source: Source, *, keep: bool, allow_truncated: bool) -> _Found:
     if keep and not blank.ok:
         return _Found(blank)
     if layout is not None and layout.length == 0:
-        empty = _empty(cut=layout.missing > 0)
+        empty = empty_problem(cut=layout.missing > 0)
         return _Found(
             replace(blank, problems=(*problems, empty)), _no_samples(blank) if keep else None
         )
@@ -226,13 +217,6 @@ def _downgrade(problems: tuple[Problem, ...], allow_truncated: bool) -> tuple[Pr
     if not allow_truncated:
         return problems
     return tuple(replace(p, severity="warning") if p.code == "truncated" else p for p in problems)
-
-
-def _empty(cut: bool) -> Problem:
-    message = "nothing is left of its audio: it is cut right after its header"
-    return Problem(
-        "empty", "error", message if cut else "its header is valid and holds no sample", AGAIN
-    )
 
 
 def _no_samples(blank: Inspection) -> Samples:
@@ -256,10 +240,17 @@ def _decode(
     import numpy as np
     import soundfile
 
+    class Forward(soundfile.SoundFile):  # type: ignore[misc]
+        """Read front to back. Otherwise soundfile seeks after every block, which restarts an MP3 decoder
+        without the bits it has kept from earlier frames and changes the samples."""
+
+        def seekable(self) -> bool:
+            return False
+
     problems = list(blank.problems)
     cut = any(p.code == "truncated" for p in problems)
     try:
-        file = soundfile.SoundFile(window, "r")
+        file = Forward(window, "r")
     except (soundfile.SoundFileError, ValueError, TypeError, OSError) as error:
         if cut:
             problems.append(_nothing_decoded())
@@ -288,7 +279,7 @@ def _decode(
         problems.extend(_downgrade((lost,), allow_truncated))
         cut = True
     peak, level = meter.peak, meter.rms_dbfs
-    problems.extend(_heard(meter, rate, cut))
+    problems.extend(judge(meter, rate, cut))
     inspection = replace(
         blank,
         subtype=subtype,
@@ -302,7 +293,7 @@ def _decode(
     )
     if not keep:
         return _Found(inspection)
-    samples = kept[0] if len(kept) == 1 else np.concatenate(kept) if kept else None
+    samples = np.concatenate(kept) if kept else None
     if samples is None:
         return _Found(inspection, _no_samples(inspection))
     return _Found(inspection, np.ascontiguousarray(samples[:, 0]) if channels == 1 else samples)
@@ -375,83 +366,6 @@ def _lost(promise: Promise, frames: int, rate: int, damage: Exception | None) ->
         )
         return Problem("truncated", "error", message, AGAIN)
     return None
-
-
-def _heard(meter: Meter, rate: int, cut: bool) -> list[Problem]:
-    """What the samples themselves say."""
-    errors = {p.code: p for p in _sample_errors(meter, rate, cut)}
-    found = [errors[code] for code in ORDER if code in errors]
-    if not errors:
-        found.extend(_sample_warnings(meter))
-    return found
-
-
-def _sample_errors(meter: Meter, rate: int, cut: bool) -> Iterator[Problem]:
-    if meter.frames == 0:
-        yield _empty(cut)
-        return
-    if meter.non_finite:
-        total = meter.frames * meter.channels
-        where = (meter.first_non_finite or 0) / rate
-        yield Problem(
-            "non_finite",
-            "error",
-            f"{meter.non_finite} of {total} samples are NaN or infinite, the first at {where:.3f} s",
-            "Find the program that made it; export it again.",
-        )
-    if meter.frames < MIN_SECONDS * rate:
-        plural = "s" * (meter.frames > 1)
-        yield Problem(
-            "too_short",
-            "error",
-            f"it has {meter.frames} frame{plural} ({1000 * meter.frames / rate:.3g} ms); nothing under"
-            f" {1000 * MIN_SECONDS:g} ms can be heard as a voice or sound",
-            "Remove it, or fetch the whole recording.",
-        )
-    if meter.swing < FULL_SCALE_STEP and not meter.non_finite:
-        if meter.peak == 0:
-            how = "all its samples are zero"
-        elif meter.swing == 0:
-            how = f"all its samples have the same value ({meter.peak:.4g} from zero)"
-        else:
-            how = f"its samples vary by {meter.swing:.2g} of full scale, less than one step of 16 bits"
-        yield Problem("silent", "error", how, "Remove it, or record it again.")
-
-
-def _sample_warnings(meter: Meter) -> Iterator[Problem]:
-    if meter.peak > 1.0:
-        over = 20 * math.log10(meter.peak)
-        yield Problem(
-            "over_full_scale",
-            "warning",
-            f"its peak is {meter.peak:.4g}, {over:.1f} dB over full scale; written as integers it is turned down",
-            "Check how it was made: samples of another scale, or rubbish."
-            if meter.peak > 1000
-            else "",
-        )
-    if meter.swing / 2 < QUIET_PEAK:
-        level = 20 * math.log10(meter.swing / 2)
-        yield Problem(
-            "very_quiet",
-            "warning",
-            f"it is very quiet: its peak is {level:.0f} dBFS",
-            "Listen to it.",
-        )
-    if meter.clipped:
-        yield Problem(
-            "clipped",
-            "warning",
-            f"it is clipped: {meter.clipped} times 3 samples in a row are at full scale",
-            "Listen to it.",
-        )
-    if meter.offset > DC_OFFSET * max(1.0, meter.peak):
-        yield Problem(
-            "dc_offset", "warning", f"its mean is {meter.offset:.2g} from zero (DC offset)"
-        )
-    if meter.channels > 1:
-        mix = meter.mix()
-        if mix.kind in ("antiphase", "silent_channel"):
-            yield Problem(mix.kind, "warning", f"as mono it becomes {mix.policy}")
 
 
 def _suffix_problem(path: Path, inspection: Inspection) -> tuple[Problem, ...]:

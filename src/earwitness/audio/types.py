@@ -33,6 +33,10 @@ of a voice (pitch, spectrum) are commonly computed on. Anything shorter is a cli
 FULL_SCALE_STEP = 2.0**-15
 """One step of 16 bits on the scale where full scale is 1."""
 
+OVERSHOOT = 10 ** (3 / 20)
+"""Peaks up to 3 dB over full scale are ripple of lossy coding or of resampling, and are clipped where integers
+are written; what is louder is flagged and turned down."""
+
 MAX_RATE_HZ = 768_000
 """Highest sample rate any converter in use delivers; above it a header is corrupt."""
 
