@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -132,3 +133,23 @@ def prepare(folder: Path, source: Path, key: str, settings: Settings) -> ClipSet
             f"--out {folder}", f"is not empty ({found}) and no clip set", "a new or empty folder"
         )
     return None
+
+
+def parse_seconds(text: str) -> tuple[float | None, float | None]:
+    """Read ``MIN-MAX``, ``MIN-`` or ``-MAX``.
+
+    Raises
+    ------
+    UsageError: not of that form, or the bounds are the wrong way round.
+
+    >>> parse_seconds("1.5-10")
+    (1.5, 10.0)
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)?\s*-\s*(\d+(?:\.\d+)?)?\s*", text)
+    if match is None or not (match[1] or match[2]):
+        raise UsageError("--seconds", f"found {text!r}", "MIN-MAX, MIN- or -MAX, such as 1-10")
+    low = float(match[1]) if match[1] else None
+    high = float(match[2]) if match[2] else None
+    if low is not None and high is not None and low > high:
+        raise UsageError("--seconds", f"found {text!r}", "the shorter length first")
+    return low, high
