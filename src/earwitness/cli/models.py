@@ -123,7 +123,7 @@ def show(
         _print_options(info.options)
         return
     model = open_model(name, options, models_file=models_file)
-    facts = {
+    facts: dict[str, Any] = {
         "name": model.name,
         "limits": _limit_fields(model.limits),
         "settings": dict(model.settings),

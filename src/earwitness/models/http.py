@@ -98,13 +98,16 @@ class Body:
         coded = -(-len(self._data) // 3) * 4 if self._as_base64 else len(self._data)
         return len(self._before) + coded + len(self._after)
 
+    def release(self) -> None:
+        """Let go of the audio: the HTTP library keeps a connection's last request for as long as it lives."""
+        self._data = b""
+
     async def __aiter__(self) -> AsyncIterator[bytes]:
         if self._before:
             yield self._before
-        view = memoryview(self._data)
-        for start in range(0, len(view), RAW_CHUNK_BYTES):
-            piece = view[start : start + RAW_CHUNK_BYTES]
-            yield base64.b64encode(piece) if self._as_base64 else bytes(piece)
+        for start in range(0, len(self._data), RAW_CHUNK_BYTES):
+            piece = self._data[start : start + RAW_CHUNK_BYTES]
+            yield base64.b64encode(piece) if self._as_base64 else piece
         if self._after:
             yield self._after
         self.sent = True
@@ -216,6 +219,9 @@ class HttpCaller:
         except httpx.TransportError as error:
             reason = self.redact.excerpt(str(error)) or type(error).__name__
             raise failed(f"the connection broke: {reason}", "connection", paid=True) from None
+        finally:
+            if body is not None:
+                body.release()
 
     def _opened(self, url: str) -> httpx.AsyncClient:
         import httpx
