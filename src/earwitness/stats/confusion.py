@@ -73,14 +73,17 @@ def by_cluster(
     column = np.where(predicted == NO_LABEL, n_labels, predicted)
     cell = (cluster.astype(np.int64) * n_labels + gold) * width + column
     flat: NDArray[np.int64] = np.bincount(cell, minlength=n_clusters * n_labels * width)
-    return np.asarray(flat.reshape(n_clusters, n_labels, width))
+    table: NDArray[np.int64] = flat.reshape(n_clusters, n_labels, width)
+    return table
 
 
 def confusion_counts(
     gold: NDArray[Any], predicted: NDArray[Any], n_labels: int
 ) -> NDArray[np.int64]:
     """Confusion counts (n_labels, n_labels + 1) of all items; see :func:`by_cluster`."""
-    return by_cluster(gold, predicted, np.zeros(gold.shape, dtype=np.int64), n_labels, 1)[0]
+    together = np.zeros(gold.shape, dtype=np.int64)
+    whole: NDArray[np.int64] = by_cluster(gold, predicted, together, n_labels, 1)[0]
+    return whole
 
 
 def accuracy(counts: NDArray[Any]) -> FloatArray:
