@@ -175,10 +175,10 @@ def _decide(text: str, lexicon: Lexicon, codes: Mapping[str, str]) -> ParsedRepl
         return ParsedReply(Outcome("empty", rule="no words", native=_short(text) or None), False)
     n_listed = min(4, max(3, (len(lexicon.labels) + 1) // 2))
     reading = read_mentions(tokens, lexicon, codes, n_listed)
-    return _from_mentions(reading, text, lexicon)
+    return _from_mentions(reading, text)
 
 
-def _from_mentions(reading: Reading, text: str, lexicon: Lexicon) -> ParsedReply:
+def _from_mentions(reading: Reading, text: str) -> ParsedReply:
     usable = [m for m in reading.mentions if not m.excluded and m.tier >= 0]
     labelled = [m for m in usable if m.label is not None and m.score is None]
     outside = [m for m in usable if m.label is None and m.score is None]
