@@ -15,7 +15,14 @@ from earwitness.clips.corpus import EMOTIONS
 from earwitness.runs.outcomes import Outcome, OutcomeKind
 from earwitness.tasks.records import Decision, System
 
-NOT_ANSWERED: tuple[OutcomeKind, ...] = ("unmapped", "ambiguous", "refused", "blocked", "truncated", "empty")
+NOT_ANSWERED: tuple[OutcomeKind, ...] = (
+    "unmapped",
+    "ambiguous",
+    "refused",
+    "blocked",
+    "truncated",
+    "empty",
+)
 PROMPT = "Choose exactly one primary expressed emotion: <anger>, disgust & co."
 HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1> =cmd|' /C calc'!A0 \u2028 {{7*7}}"
 
@@ -30,7 +37,13 @@ def card(folder: Path | None = None, *, name: str = "model", **clips: Any) -> di
         "model": f"openai/{name}",
         "settings": {"temperature": 0, "max_tokens": 64},
         "limits": {"formats": ["wav"], "rates": []},
-        "prompt": {"id": "vab", "version": "1", "hash": "ab12" * 16, "text": PROMPT, "system": None},
+        "prompt": {
+            "id": "vab",
+            "version": "1",
+            "hash": "ab12" * 16,
+            "text": PROMPT,
+            "system": None,
+        },
         "conditions": ["audio", "silence"],
         "clips": {
             "name": "Voices",
@@ -76,14 +89,18 @@ def make_system(
     for number in range(n_items):
         gold = labels[number % len(labels)]
         roll = rng.random()
-        label: str | None = gold if roll < skill else bias if roll < 0.8 else str(rng.choice(list(labels)))
+        label: str | None = (
+            gold if roll < skill else bias if roll < 0.8 else str(rng.choice(list(labels)))
+        )
         kind: OutcomeKind = "answered"
         if roll > 0.97:
             kind, label = NOT_ANSWERED[number % len(NOT_ANSWERED)], None
         if number < failed:
             kind, label = "failed", None
         scores: dict[str, float] = {}
-        reply: str | None = f"{label}" if label else None if kind == "failed" else "I would rather not say."
+        reply: str | None = (
+            f"{label}" if label else None if kind == "failed" else "I would rather not say."
+        )
         if scored and label:
             mass = rng.dirichlet(np.ones(len(labels)))
             scores = dict(zip(labels, map(float, mass), strict=True))
@@ -131,9 +148,13 @@ def make_systems(folder: Path | None = None, **options: Any) -> list[System]:
     return [
         make_system("gpt-audio-large", skill=0.6, folder=folder, **options),
         make_system("voxtral-small-24b-instruct-2507", skill=0.45, folder=folder, **options),
-        make_system("vendor-scores", skill=0.5, bias="sadness", scored=True, folder=folder, **options),
+        make_system(
+            "vendor-scores", skill=0.5, bias="sadness", scored=True, folder=folder, **options
+        ),
         make_system("deaf", skill=0.0, bias="neutral", folder=folder, **options),
         make_system("unlucky", skill=0.4, failed=9, folder=folder, **options),
-        make_system("gpt-audio-large", skill=0.15, condition="silence", seed=2, folder=folder, **options),
+        make_system(
+            "gpt-audio-large", skill=0.15, condition="silence", seed=2, folder=folder, **options
+        ),
         make_system("deaf", skill=0.0, condition="silence", folder=folder, **options),
     ]

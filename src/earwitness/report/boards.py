@@ -63,7 +63,6 @@ class Board:
     condition: str
     systems: tuple[System, ...]
     leaderboard: Leaderboard
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,9 @@ class ReportData:
     def synthetic(self) -> bool:
         """Whether any system was asked about a set that only tests plumbing."""
         return any(
-            bool(clips_of(system).get("synthetic")) for board in self.boards for system in board.systems
+            bool(clips_of(system).get("synthetic"))
+            for board in self.boards
+            for system in board.systems
         )
 
 
@@ -180,10 +181,10 @@ def grouped(systems: Sequence[System]) -> list[tuple[str, str, list[System]]]:
         groups.setdefault((key, condition_of(part)), []).append(part)
     order = sorted(groups, key=lambda key: (key[0] == "", key[0], key[1] != "audio", key[1]))
     out = []
-    for key in order:
-        members = _named_apart(groups[key])
+    for place in order:
+        members = _named_apart(groups[place])
         title = next((set_name(member) for member in members if set_name(member)), "")
-        out.append((title, key[1], members))
+        out.append((title, place[1], members))
     return out
 
 
@@ -224,7 +225,6 @@ def build(
                 condition=condition,
                 systems=tuple(by_name[scores.name] for scores in table.systems),
                 leaderboard=table,
-                notes=_notes(members),
             )
         )
     return ReportData(
@@ -241,28 +241,26 @@ def build(
     )
 
 
-def _notes(members: Sequence[System]) -> tuple[str, ...]:
-    sizes = {member.name: len(member.decisions) for member in members}
-    if len(set(sizes.values())) > 1:
-        listed = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
-        return (
-            f"Not every system was asked the same items ({listed}). Pairwise comparisons use the items both have.",
-        )
-    return ()
-
-
-def _partner(boards: Sequence[Board], board: Board, system: System, condition: str) -> System | None:
+def _partner(
+    boards: Sequence[Board], board: Board, system: System, condition: str
+) -> System | None:
     for other in boards:
         if other.condition == condition and other.set_name == board.set_name:
             return next((mate for mate in other.systems if mate.name == system.name), None)
     return None
 
 
-def condition_differences(boards: Sequence[Board], *, seed: int = 0) -> tuple[ConditionDifference, ...]:
-    """Every system's accuracy with sound minus its accuracy under each control, paired by clip."""
+def condition_differences(
+    boards: Sequence[Board], *, seed: int = 0
+) -> tuple[ConditionDifference, ...]:
+    """Every system's accuracy with sound minus its accuracy under each control, paired by clip.
+
+    Holm's correction runs over all of them.
+    """
+    from earwitness.stats.tests import holm
     from earwitness.tasks.scoring import compare
 
-    found = []
+    found: list[ConditionDifference] = []
     for board in boards:
         if board.condition != "audio":
             continue
@@ -277,19 +275,25 @@ def condition_differences(boards: Sequence[Board], *, seed: int = 0) -> tuple[Co
                     _plain(system, f"{system.name} · {board.condition}"),
                     _plain(mate, f"{system.name} · {other.condition}"),
                 )
-                for comparison in compare(pair, seed=seed):
-                    found.append(
-                        ConditionDifference(
-                            system.name, board.set_name, board.condition, other.condition, comparison
-                        )
+                found += [
+                    ConditionDifference(
+                        system.name, board.set_name, board.condition, other.condition, comparison
                     )
-    return tuple(found)
+                    for comparison in compare(pair, seed=seed)
+                ]
+    adjusted = holm([row.comparison.p_sign_flip for row in found]) if found else ()
+    family = f"sound against controls, {len(found)} pairs"
+    return tuple(
+        replace(row, comparison=replace(row.comparison, p_holm=float(p), family=family))
+        for row, p in zip(found, adjusted, strict=True)
+    )
 
 
 def _plain(system: System, name: str) -> System:
     """A system whose items are called by their clips, so that conditions pair up."""
     decisions = tuple(
-        replace(decision, item_id=base_id(decision), condition="audio") for decision in system.decisions
+        replace(decision, item_id=base_id(decision), condition="audio")
+        for decision in system.decisions
     )
     return replace(system, name=name, decisions=decisions)
 

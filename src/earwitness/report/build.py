@@ -63,6 +63,18 @@ def write_report(
     >>> paths.html  # doctest: +SKIP
     PosixPath('report/report.html')
     """
+    check_options(bundle=bundle, embed_audio=embed_audio)
+    data = build(systems, labels, task=task, priors=priors, seed=seed)
+    return write_data(data, out, bundle=bundle, embed_audio=embed_audio, title=title)
+
+
+def check_options(*, bundle: bool, embed_audio: bool) -> None:
+    """Clips travel beside the page or inside it.
+
+    Raises
+    ------
+    UsageError: both are asked for.
+    """
     if bundle and embed_audio:
         raise UsageError(
             "report",
@@ -70,8 +82,6 @@ def write_report(
             wanted="one of them",
             next_step="--bundle writes a folder with the clips; --embed-audio one larger file.",
         )
-    data = build(systems, labels, task=task, priors=priors, seed=seed)
-    return write_data(data, out, bundle=bundle, embed_audio=embed_audio, title=title)
 
 
 def write_data(
@@ -126,10 +136,12 @@ def write_figures(data: ReportData, folder: Path) -> tuple[Path, ...]:
         if lean is not None:
             pictures[f"{stem}-valence"] = lean
         if table.pooled is not None:
-            pictures[f"{stem}-confusion-pooled"] = figures.confusion_figure(table.pooled, "confusion")
+            pictures[f"{stem}-confusion-pooled"] = figures.confusion_figure(
+                table.pooled, "confusion"
+            )
         for number, scores in enumerate(table.systems, start=1):
-            pictures[f"{stem}-confusion-{number:02d}-{slug(scores.name)}"] = figures.confusion_figure(
-                scores, "confusion"
+            pictures[f"{stem}-confusion-{number:02d}-{slug(scores.name)}"] = (
+                figures.confusion_figure(scores, "confusion")
             )
     folder.mkdir(parents=True, exist_ok=True)
     paths = []

@@ -45,7 +45,9 @@ def systems_once(data: ReportData) -> Iterator[System]:
     seen: set[str] = set()
     for board in data.boards:
         for system in board.systems:
-            key = json.dumps([system.name, system.origin, dict(system.card)], sort_keys=True, default=str)
+            key = json.dumps(
+                [system.name, system.origin, dict(system.card)], sort_keys=True, default=str
+            )
             if key not in seen:
                 seen.add(key)
                 yield system
@@ -62,7 +64,10 @@ def card_views(data: ReportData) -> list[dict[str, Any]]:
                     "name": system.name,
                     "line": f"from {system.origin}",
                     "entries": [
-                        ("origin", "a table of predictions: prompt, settings and dates are not known"),
+                        (
+                            "origin",
+                            "a table of predictions: prompt, settings and dates are not known",
+                        ),
                         ("items", count(len(system.decisions))),
                     ],
                 }
@@ -74,11 +79,32 @@ def card_views(data: ReportData) -> list[dict[str, Any]]:
         views.append(
             {
                 "name": system.name,
-                "line": " · ".join(str(card[key]) for key in ("model", "finished") if card.get(key)),
+                "line": " · ".join(
+                    [str(card[key]) for key in ("model",) if card.get(key)]
+                    + (
+                        [f"finished {moment(card['finished'])}"]
+                        if card.get("finished")
+                        else ["not finished"]
+                    )
+                ),
                 "entries": [(key, value) for key, value in entries if value],
             }
         )
     return views
+
+
+def moment(stamp: object) -> str:
+    """A card's time stamp as people read it.
+
+    Example
+    -------
+    >>> moment("2026-11-02T10:12:00+00:00")
+    '2026-11-02 10:12 UTC'
+    """
+    text = str(stamp)
+    if text.endswith("+00:00") and len(text) >= 22:
+        return f"{text[:10]} {text[11:16]} UTC"
+    return text
 
 
 def _words(key: str, value: Any) -> str:
@@ -95,7 +121,9 @@ def _words(key: str, value: Any) -> str:
 
 def _pairs(value: Mapping[str, Any]) -> str:
     return " · ".join(
-        f"{name} {_plain(entry)}" for name, entry in value.items() if entry not in (None, "", [], {})
+        f"{name} {_plain(entry)}"
+        for name, entry in value.items()
+        if entry not in (None, "", [], {})
     )
 
 
@@ -116,7 +144,8 @@ def prompt_views(data: ReportData) -> list[dict[str, str]]:
         prompt = system.card.get("prompt")
         if isinstance(prompt, Mapping):
             view = {
-                name: str(prompt.get(name) or "") for name in ("id", "version", "hash", "text", "system")
+                name: str(prompt.get(name) or "")
+                for name in ("id", "version", "hash", "text", "system")
             }
             found.setdefault(view["hash"] or json.dumps(view), view)
     return list(found.values())
@@ -148,32 +177,38 @@ def _map_view(used: Mapping[str, Any]) -> dict[str, Any]:
     rows = [(label, ", ".join(label_map.words_of(label))) for label in label_map.targets]
     if label_map.dropped:
         rows.append(
-            ("no label", "; ".join(f"{word} ({why})" if why else word for word, why in label_map.dropped.items()))
+            (
+                "no label",
+                "; ".join(
+                    f"{word} ({why})" if why else word for word, why in label_map.dropped.items()
+                ),
+            )
         )
     return view | {"caption": label_map.description or "Native words by label", "rows": rows}
 
 
 def commands(data: ReportData) -> list[str]:
     """The commands that ask and report again; folders by their last name, as the page may be sent on."""
-    lines = []
+    asked: dict[tuple[str, ...], list[str]] = {}
     for system in systems_once(data):
         card = system.card
         if not card:
             continue
-        parts = ["earwitness", "run", str(card.get("task", data.task))]
         folder = clips_of(system).get("folder")
-        parts += ["--clips", Path(str(folder)).name if folder else "CLIPS"]
-        parts += ["--model", str(card.get("model", system.name))]
+        rest = ["--clips", Path(str(folder)).name if folder else "CLIPS"]
         prompt = card.get("prompt")
         if isinstance(prompt, Mapping) and prompt.get("id"):
-            parts += ["--prompt-set", str(prompt["id"])]
+            rest += ["--prompt-set", str(prompt["id"])]
         conditions = card.get("conditions")
         if isinstance(conditions, list | tuple) and list(conditions) != ["audio"]:
-            parts += ["--conditions", ",".join(map(str, conditions))]
-        parts += ["--out", "RUNS"]
-        line = shlex.join(parts)
-        if line not in lines:
-            lines.append(line)
+            rest += ["--conditions", ",".join(map(str, conditions))]
+        models = asked.setdefault((str(card.get("task", data.task)), *rest), [])
+        if (model := str(card.get("model", system.name))) not in models:
+            models.append(model)
+    lines = []
+    for (task, *rest), models in asked.items():
+        named = [part for model in models for part in ("--model", model)]
+        lines.append(shlex.join(["earwitness", "run", task, *rest, *named, "--out", "RUNS"]))
     if any(system.origin == "predictions" for system in systems_once(data)):
         lines.append("earwitness score --predictions FILE.csv --out REPORT")
     if any(system.card for system in systems_once(data)):

@@ -48,7 +48,7 @@ def points(value: float | None) -> str:
 
 
 def interval(estimate: Estimate | None) -> str:
-    """The 95 % interval of a share, in percent.
+    """The 95% interval of a share, in percent.
 
     Example
     -------
@@ -61,7 +61,7 @@ def interval(estimate: Estimate | None) -> str:
 
 
 def points_interval(estimate: Estimate) -> str:
-    """The 95 % interval of a difference, in points."""
+    """The 95% interval of a difference, in points."""
     if not (known(estimate.low) and known(estimate.high)):
         return MISSING
     return f"{points(estimate.low)} to {points(estimate.high)}"
@@ -102,3 +102,8 @@ def count(value: int) -> str:
 def plural(number: int, one: str, many: str | None = None) -> str:
     """``1 clip``, ``280 clips``."""
     return f"{count(number)} {one if number == 1 else many or one + 's'}"
+
+
+def clean(text: str) -> str:
+    """Text that can be written as UTF-8, whatever a provider sent: lone surrogates become ``?``."""
+    return text.encode("utf-8", "replace").decode("utf-8")

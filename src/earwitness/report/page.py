@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
-from jinja2.utils import markupsafe
+from markupsafe import Markup
 
 from earwitness import __version__
 from earwitness.report import views
 from earwitness.report.boards import ReportData
 from earwitness.report.cards import card_views, commands, map_views, prompt_views
-from earwitness.report.numbers import count
+from earwitness.report.numbers import clean, count
 from earwitness.report.players import Players
 from earwitness.report.rows import pack, script_json
 from earwitness.runs.outcomes import OUTCOME_KINDS
@@ -53,7 +53,9 @@ def _browser_intro(rows: Mapping[str, Any], players: Players) -> str:
             " predictions.csv has them whole."
         )
     if players.kind:
-        words += f" The clips are {players.kind} with the page ({players.total_bytes / 1e6:,.1f} MB)."
+        words += (
+            f" The clips are {players.kind} with the page ({players.total_bytes / 1e6:,.1f} MB)."
+        )
     else:
         words += " Clips are named by their path; --bundle or --embed-audio adds players where the set's licence allows."
     return words
@@ -77,7 +79,7 @@ def render_page(data: ReportData, players: Players, *, title: str | None = None)
     script = _file("page.js")
     rows = pack(data, players)
     boards = [views.board_view(board) for board in data.boards]
-    return environment.get_template("report.html.j2").render(
+    page = environment.get_template("report.html.j2").render(
         title=title or DEFAULT_TITLE,
         version=__version__,
         lead=views.lead(data),
@@ -94,7 +96,8 @@ def render_page(data: ReportData, players: Players, *, title: str | None = None)
         commands=commands(data),
         footer=f"Made by earwitness {__version__}. Leaderboard and predictions stand beside this page as CSV, JSON and Markdown.",
         rows=script_json(rows),
-        css=markupsafe.Markup(_file("figures.css") + _file("page.css")),
-        script=markupsafe.Markup(script),
+        css=Markup(_file("figures.css") + _file("page.css")),
+        script=Markup(script),
         script_hash="sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
+    return clean(page)

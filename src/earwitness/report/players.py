@@ -126,7 +126,9 @@ def embed_clips(data: ReportData) -> Players:
     sources = {}
     for path in clips:
         media_type = _MEDIA_TYPES.get(path.suffix.lower(), "audio/wav")
-        sources[path] = f"data:{media_type};base64,{base64.b64encode(path.read_bytes()).decode('ascii')}"
+        sources[path] = (
+            f"data:{media_type};base64,{base64.b64encode(path.read_bytes()).decode('ascii')}"
+        )
     return Players(sources, "embedded", total)
 
 

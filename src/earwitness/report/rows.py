@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from jinja2.utils import markupsafe
+from markupsafe import Markup
 
 from earwitness.report.boards import ReportData, base_id
+from earwitness.report.numbers import clean
 from earwitness.report.players import Players, heard, shown_path
 from earwitness.runs.outcomes import OUTCOME_KINDS
 
@@ -26,7 +27,7 @@ TEXT_BUDGET = 8_000_000
 _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
-def script_json(value: Any) -> markupsafe.Markup:
+def script_json(value: Any) -> Markup:
     """JSON that may stand inside ``<script>``: no reply can close the block or open a comment.
 
     Example
@@ -37,7 +38,7 @@ def script_json(value: Any) -> markupsafe.Markup:
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character, escaped in _UNSAFE.items():
         text = text.replace(character, escaped)
-    return markupsafe.Markup(text)
+    return Markup(text)
 
 
 class _Interner:
@@ -54,11 +55,6 @@ class _Interner:
         if found == len(self.texts):
             self.texts.append(text)
         return found
-
-
-def clean(text: str) -> str:
-    """Text that can be written as UTF-8, whatever a provider sent."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def reply_limit(texts: Sequence[str], budget: int = TEXT_BUDGET) -> int:
@@ -111,7 +107,9 @@ def pack(data: ReportData, players: Players, *, budget: int = TEXT_BUDGET) -> di
                             sounds.append(source)
                         items["sound"][number] = sound
                 outcome = decision.outcome
-                note = outcome.detail or (outcome.native if outcome.native != decision.reply else "")
+                note = outcome.detail or (
+                    outcome.native if outcome.native != decision.reply else ""
+                )
                 columns["item"].append(number)
                 columns["kind"].append(OUTCOME_KINDS.index(outcome.kind))
                 columns["label"].append(
@@ -129,9 +127,7 @@ def pack(data: ReportData, players: Players, *, budget: int = TEXT_BUDGET) -> di
     return {
         "labels": gold_labels,
         "kinds": list(OUTCOME_KINDS),
-        "boards": [
-            {"condition": board.condition, "set": board.set_name} for board in data.boards
-        ],
+        "boards": [{"condition": board.condition, "set": board.set_name} for board in data.boards],
         "items": items,
         "systems": systems,
         "names": names.texts,

@@ -17,7 +17,16 @@ from dataclasses import asdict, is_dataclass
 from typing import Any
 
 from earwitness.report.boards import Board, ReportData, clips_of
-from earwitness.report.numbers import dollars, interval, p_value, percent, points, points_interval, seconds
+from earwitness.report.numbers import (
+    clean,
+    dollars,
+    interval,
+    p_value,
+    percent,
+    points,
+    points_interval,
+    seconds,
+)
 from earwitness.runs.outcomes import OUTCOME_KINDS
 from earwitness.tasks.records import Estimate, Scores
 
@@ -60,7 +69,7 @@ def _cell(value: Any) -> str:
         return f"{value:.6g}" if math.isfinite(value) else ""
     if isinstance(value, int):
         return str(value)
-    return safe_cell(str(value))
+    return safe_cell(clean(str(value)))
 
 
 def _csv(rows: Iterable[Sequence[Any]]) -> str:
@@ -81,7 +90,10 @@ def leaderboard_row(board: Board, scores: Scores) -> dict[str, Any]:
 
     An incomplete run has bounds and no accuracy.
     """
-    accuracy = {**_ends("accuracy", scores.accuracy), **_ends("accuracy_clustered", scores.accuracy_clustered)}
+    accuracy = {
+        **_ends("accuracy", scores.accuracy),
+        **_ends("accuracy_clustered", scores.accuracy_clustered),
+    }
     if not scores.complete:
         accuracy = dict.fromkeys(accuracy)
     return {
@@ -110,7 +122,9 @@ def leaderboard_row(board: Board, scores: Scores) -> dict[str, Any]:
 def leaderboard_csv(data: ReportData) -> str:
     """All boards in one table, one line a system."""
     rows = [
-        leaderboard_row(board, scores) for board in data.boards for scores in board.leaderboard.systems
+        leaderboard_row(board, scores)
+        for board in data.boards
+        for scores in board.leaderboard.systems
     ]
     return _csv([list(rows[0]), *(list(row.values()) for row in rows)])
 
@@ -125,9 +139,9 @@ def plain(value: Any) -> Any:
         return [plain(entry) for entry in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    if value is None or isinstance(value, str | int | bool):
+    if value is None or isinstance(value, int | bool):
         return value
-    return str(value)
+    return clean(str(value))
 
 
 def leaderboard_json(data: ReportData) -> str:
@@ -142,9 +156,13 @@ def leaderboard_json(data: ReportData) -> str:
             {
                 "clip_set": board.set_name,
                 "condition": board.condition,
-                "notes": [*board.leaderboard.notes, *board.notes],
+                "notes": list(board.leaderboard.notes),
                 "systems": [
-                    {**plain(scores), "origin": system.origin, "synthetic": bool(clips_of(system).get("synthetic"))}
+                    {
+                        **plain(scores),
+                        "origin": system.origin,
+                        "synthetic": bool(clips_of(system).get("synthetic")),
+                    }
                     for scores, system in zip(board.leaderboard.systems, board.systems, strict=True)
                 ],
                 "pooled": plain(board.leaderboard.pooled),
@@ -161,7 +179,13 @@ def leaderboard_json(data: ReportData) -> str:
 
 
 def _md(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
+    return (
+        clean(text)
+        .replace("\\", "\\\\")
+        .replace("|", "\\|")
+        .replace("\n", " ")
+        .replace("<", "&lt;")
+    )
 
 
 def leaderboard_md(data: ReportData) -> str:
@@ -172,14 +196,22 @@ def leaderboard_md(data: ReportData) -> str:
         lines = [
             f"### {data.task}: {_md(title)}",
             "",
-            "| model | accuracy % | 95 % (Wilson) | 95 % (by cluster) | macro recall % | valence % | neutral % of outputs | no label | failed | cost $ | median s |",
+            "| model | accuracy % | 95% (Wilson) | 95% (by cluster) | macro recall % | valence % | neutral % of outputs | no label | failed | cost $ | median s |",
             "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
         ]
         for scores in board.leaderboard.systems:
             if scores.complete:
-                cells = [percent(scores.accuracy.value), interval(scores.accuracy), interval(scores.accuracy_clustered)]
+                cells = [
+                    percent(scores.accuracy.value),
+                    interval(scores.accuracy),
+                    interval(scores.accuracy_clustered),
+                ]
             else:
-                cells = [f"{percent(scores.bounds[0])} to {percent(scores.bounds[1])} (incomplete)", "–", "–"]
+                cells = [
+                    f"{percent(scores.bounds[0])} to {percent(scores.bounds[1])} (incomplete)",
+                    "–",
+                    "–",
+                ]
             cells += [
                 percent(scores.macro_recall.value),
                 percent(scores.valence.accuracy.value if scores.valence else None),
@@ -193,7 +225,7 @@ def leaderboard_md(data: ReportData) -> str:
         lines.append("")
         if board.leaderboard.comparisons:
             lines += [
-                "| pair | difference, points | 95 % | p (sign-flip) | p (Holm) |",
+                "| pair | difference, points | 95% | p (sign-flip) | p (Holm) |",
                 "| --- | ---: | ---: | ---: | ---: |",
             ]
             lines += [
@@ -202,11 +234,13 @@ def leaderboard_md(data: ReportData) -> str:
                 for pair in board.leaderboard.comparisons
             ]
             lines.append("")
-        notes = [*board.leaderboard.notes, *board.notes]
+        notes = list(board.leaderboard.notes)
         lines += [f"- {_md(note)}" for note in notes] + ([""] if notes else [])
         parts.append("\n".join(lines))
     if data.synthetic:
-        parts.insert(0, "**Synthetic clips: this tests plumbing. It is not emotion recognition.**\n")
+        parts.insert(
+            0, "**Synthetic clips: this tests plumbing. It is not emotion recognition.**\n"
+        )
     return "\n".join(parts)
 
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from earwitness.report.figures import shorten
-from earwitness.report.numbers import dollars, interval, known, p_value, percent, points, points_interval, seconds
+from earwitness.report.numbers import (
+    dollars,
+    interval,
+    known,
+    p_value,
+    percent,
+    points,
+    points_interval,
+    seconds,
+)
 from earwitness.runs.outcomes import OUTCOME_KINDS
 from earwitness.tasks.records import Leaderboard, Scores
 
@@ -19,8 +28,10 @@ MAX_PAIRS = 10
 """Comparisons printed; the files have them all."""
 
 
-def interval_bar(scores: Scores, chance: float, *, width: int = BAR_WIDTH, plain: bool = False) -> str:
-    """Accuracy and its interval on a line from 0 to 100 %, chance marked.
+def interval_bar(
+    scores: Scores, chance: float, *, width: int = BAR_WIDTH, plain: bool = False
+) -> str:
+    """Accuracy and its interval on a line from 0 to 100%, chance marked.
 
     An incomplete run shows its bounds as a row of ``?``.
 
@@ -67,8 +78,8 @@ def print_leaderboard(console: Console, board: Leaderboard) -> None:
     )
     table.add_column("model", no_wrap=True)
     table.add_column("acc %", justify="right", no_wrap=True)
-    table.add_column("95 %", justify="left", no_wrap=True)
-    table.add_column(f"0 {'chance ' + percent(chance, 0) + ' %':^15} 100", no_wrap=True)
+    table.add_column("95%", justify="left", no_wrap=True)
+    table.add_column(f"0 {'chance ' + percent(chance, 0) + '%':^15} 100", no_wrap=True)
     table.add_column("recall", justify="right", no_wrap=True)
     for scores in board.systems:
         low, high = scores.bounds
@@ -99,11 +110,15 @@ def print_leaderboard(console: Console, board: Leaderboard) -> None:
 
 def _counts_line(scores: Scores) -> str:
     counts = ", ".join(
-        f"{scores.outcomes.get(kind, 0):,} {kind}" for kind in OUTCOME_KINDS if scores.outcomes.get(kind, 0)
+        f"{scores.outcomes.get(kind, 0):,} {kind}"
+        for kind in OUTCOME_KINDS
+        if scores.outcomes.get(kind, 0)
     )
     extra = [f"{scores.right:,} right of {scores.n:,}", counts or "no outcome"]
     if scores.neutral is not None and known(scores.neutral.share_of_outputs):
-        extra.append(f"{scores.neutral.label} {percent(scores.neutral.share_of_outputs, 0)} % of answers")
+        extra.append(
+            f"{scores.neutral.label} {percent(scores.neutral.share_of_outputs, 0)}% of answers"
+        )
     if scores.cost_usd is not None:
         extra.append(f"${dollars(scores.cost_usd)}")
     if scores.latency_median_s is not None:
@@ -125,7 +140,7 @@ def _print_pairs(console: Console, board: Leaderboard) -> None:
     )
     table.add_column("pair", no_wrap=True)
     table.add_column("points", justify="right", no_wrap=True)
-    table.add_column("95 %", no_wrap=True)
+    table.add_column("95%", no_wrap=True)
     table.add_column("p Holm", justify="right", no_wrap=True)
     width = max(8, (console.width - 46) // 2)
     ordered = sorted(board.comparisons, key=lambda pair: (pair.p_holm, pair.a, pair.b))
@@ -138,4 +153,6 @@ def _print_pairs(console: Console, board: Leaderboard) -> None:
         )
     console.print(table)
     if len(ordered) > MAX_PAIRS:
-        console.print(Text(f"note: {len(ordered) - MAX_PAIRS} more pairs in leaderboard.json", style="dim"))
+        console.print(
+            Text(f"note: {len(ordered) - MAX_PAIRS} more pairs in leaderboard.json", style="dim")
+        )

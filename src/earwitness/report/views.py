@@ -41,7 +41,8 @@ def cluster_word(board: Board) -> str:
 
 
 def board_title(board: Board) -> str:
-    return f"Leaderboard: {board.condition}" + (f", {board.set_name}" if board.set_name else "")
+    kind = "Leaderboard" if board.condition == "audio" else "Control"
+    return f"{kind}: {board.condition}" + (f", {board.set_name}" if board.set_name else "")
 
 
 def lead(data: ReportData) -> str:
@@ -62,8 +63,23 @@ def lead(data: ReportData) -> str:
         )
         where += f" of {first.set_name}" + (f" ({licence})" if licence else "")
     words = f"{plural(len(names), 'system')} asked for {task}{len(data.labels)} labels, on {where}."
-    others = len(data.boards) - 1
-    return words + (f" {plural(others, 'further board')} below." if others else "")
+    controls = sorted({board.condition for board in data.boards} - {"audio"})
+    if controls:
+        words += f" Controls: {', '.join(controls)}."
+    days = sorted(
+        str(system.card[key])[:10]
+        for board in data.boards
+        for system in board.systems
+        for key in ("started", "finished")
+        if system.card.get(key)
+    )
+    if days:
+        words += (
+            f" Asked on {days[0]}."
+            if days[0] == days[-1]
+            else f" Asked from {days[0]} to {days[-1]}."
+        )
+    return words
 
 
 def warnings(data: ReportData) -> list[dict[str, str]]:
@@ -87,7 +103,7 @@ def warnings(data: ReportData) -> list[dict[str, str]]:
     if open_runs:
         listed = "; ".join(
             f"{scores.name} ({board.condition}): {plural(scores.outcomes.get('failed', 0), 'item')} never answered, accuracy"
-            f" between {percent(scores.bounds[0])} and {percent(scores.bounds[1])} %"
+            f" between {percent(scores.bounds[0])} and {percent(scores.bounds[1])}%"
             for scores, board in open_runs
         )
         found.append(
@@ -106,6 +122,7 @@ def board_view(board: Board) -> dict[str, Any]:
     systems = table.systems
     valence = figures.valence_figure(systems, f"{board.key}-lean")
     narrow_valence = figures.valence_figure(systems, f"{board.key}-lean-n", narrow=True)
+    incomplete = {scores.name for scores in systems if not scores.complete}
     neutral = next((scores.neutral.label for scores in systems if scores.neutral), "")
     return {
         "id": board.key,
@@ -114,26 +131,32 @@ def board_view(board: Board) -> dict[str, Any]:
         "cluster_word": cluster_word(board),
         "incomplete": any(not scores.complete for scores in systems),
         "figure": figures.leaderboard_figure(table, f"{board.key}-acc").inline(),
-        "figure_narrow": figures.leaderboard_figure(table, f"{board.key}-acc-n", narrow=True).inline(),
+        "figure_narrow": figures.leaderboard_figure(
+            table, f"{board.key}-acc-n", narrow=True
+        ).inline(),
         "rows": [_row(scores, table.comparisons, systems[0].name) for scores in systems],
         "has_valence": any(scores.valence for scores in systems),
         "has_neutral": bool(neutral),
         "neutral_label": neutral,
         "has_priors": any(scores.prior_weighted for scores in systems),
-        "notes": [*table.notes, *board.notes],
+        "notes": list(table.notes),
         "valence": valence.inline() if valence else "",
         "valence_narrow": narrow_valence.inline() if narrow_valence else "",
         "pooled": _pooled(board) if table.pooled is not None and len(systems) > 1 else None,
-        "pairs": [_pair(pair) for pair in table.comparisons[:PAIRS_SHOWN]],
+        "pairs": [_pair(pair, incomplete) for pair in table.comparisons[:PAIRS_SHOWN]],
         "pairs_summary": _pairs_summary(table.comparisons),
         "systems": [
             _system(board, scores, system, number)
-            for number, (scores, system) in enumerate(zip(systems, board.systems, strict=True), start=1)
+            for number, (scores, system) in enumerate(
+                zip(systems, board.systems, strict=True), start=1
+            )
         ],
     }
 
 
-def _against_first(comparisons: Sequence[Comparison], first: str, name: str) -> tuple[float, float] | None:
+def _against_first(
+    comparisons: Sequence[Comparison], first: str, name: str
+) -> tuple[float, float] | None:
     """Difference of a system to the first one of the table, and its p after Holm."""
     for pair in comparisons:
         if (pair.a, pair.b) == (name, first):
@@ -151,8 +174,8 @@ def summary(board: Board) -> str:
         return "No run is complete, so there are bounds and no accuracy yet."
     best = closed[0]
     words = (
-        f"Highest accuracy: {best.name} with {percent(best.accuracy.value)} % of {count(best.n)} items"
-        f" ({interval(best.accuracy)}); chance is {percent(1 / len(board.leaderboard.labels))} %."
+        f"Highest accuracy: {best.name} with {percent(best.accuracy.value)}% of {count(best.n)} items"
+        f" ({interval(best.accuracy)}); chance is {percent(1 / len(board.leaderboard.labels))}%."
     )
     rest = [scores.name for scores in closed[1:]]
     tested = [
@@ -172,7 +195,8 @@ def summary(board: Board) -> str:
 
 def _row(scores: Scores, comparisons: Sequence[Comparison], first: str) -> dict[str, Any]:
     against = "first" if scores.name == first else MISSING
-    if (found := _against_first(comparisons, first, scores.name)) is not None:
+    at_least = "" if scores.complete else "≥ "
+    if scores.complete and (found := _against_first(comparisons, first, scores.name)) is not None:
         against = f"{points(found[0])} (p {p_value(found[1])})"
     return {
         "name": scores.name,
@@ -181,8 +205,9 @@ def _row(scores: Scores, comparisons: Sequence[Comparison], first: str) -> dict[
         "wilson": interval(scores.accuracy),
         "clustered": interval(scores.accuracy_clustered),
         "bounds": f"{percent(scores.bounds[0])} to {percent(scores.bounds[1])}",
-        "macro": percent(scores.macro_recall.value),
-        "valence": percent(scores.valence.accuracy.value if scores.valence else None),
+        "macro": at_least + percent(scores.macro_recall.value),
+        "valence": (at_least if scores.valence else "")
+        + percent(scores.valence.accuracy.value if scores.valence else None),
         "neutral": percent(scores.neutral.share_of_outputs if scores.neutral else None),
         "priors": _with_interval(scores),
         "against": against,
@@ -215,19 +240,17 @@ def _class(row: ClassScores) -> dict[str, str]:
     }
 
 
-def top_confusions(scores: Scores, most: int = 6) -> list[dict[str, str]]:
-    """The most frequent wrong answers with a label, largest first."""
-    confusion = scores.confusion
-    cells = [
-        (value, gold, answer, sum(row))
-        for gold, row in zip(confusion.rows, confusion.counts, strict=True)
-        for answer, value in zip(confusion.columns, row, strict=True)
-        if value and answer != gold and answer in confusion.rows
-    ]
-    cells.sort(key=lambda cell: (-cell[0], cell[1], cell[2]))
+def _top_confusions(scores: Scores) -> list[dict[str, str]]:
+    from earwitness.tasks.scoring import top_confusions
+
     return [
-        {"gold": gold, "answer": answer, "count": count(value), "share": percent(value / total, 0)}
-        for value, gold, answer, total in cells[:most]
+        {
+            "gold": row.gold,
+            "answer": row.predicted,
+            "count": count(row.count),
+            "share": percent(row.share, 0),
+        }
+        for row in top_confusions(scores, 6)
     ]
 
 
@@ -238,7 +261,7 @@ def _pooled(board: Board) -> dict[str, Any]:
     closed = [s.accuracy.value for s in systems if s.complete and known(s.accuracy.value)]
     words = f"{count(pool.right)} right of {count(pool.n)} answers asked for."
     if closed:
-        words += f" Mean accuracy of the complete systems {percent(sum(closed) / len(closed))} %."
+        words += f" Mean accuracy of the complete systems {percent(sum(closed) / len(closed))}%."
     words += f" {_neutral_sentence(pool)}"
     return {
         "summary": words.strip(),
@@ -247,7 +270,7 @@ def _pooled(board: Board) -> dict[str, Any]:
             pool.per_class, f"{board.key}-pool-class", "Precision and recall, all models"
         ).inline(),
         "classes": [_class(row) for row in pool.per_class],
-        "top": top_confusions(pool),
+        "top": _top_confusions(pool),
     }
 
 
@@ -257,10 +280,13 @@ def _neutral_sentence(scores: Scores) -> str:
         return ""
     words = (
         f"{bias.label.capitalize()} was the answer {count(bias.predicted)} times in {count(bias.outputs)}"
-        f" ({percent(bias.share_of_outputs)} %)"
+        f" ({percent(bias.share_of_outputs)}%)"
     )
     if bias.errors:
-        words += f" and is {count(bias.wrong)} of {plural(bias.errors, 'error')} ({percent(bias.share_of_errors)} %)"
+        words += f" and is {count(bias.wrong)} of {plural(bias.errors, 'error')} ({percent(bias.share_of_errors)}%)"
+        labelled = bias.outputs - scores.right
+        if 0 < labelled != bias.errors:
+            words += f", or {percent(bias.wrong / labelled)}% of the {count(labelled)} wrong labels"
     return words + "."
 
 
@@ -269,7 +295,7 @@ def _pairs_summary(pairs: Sequence[Comparison]) -> str:
         return ""
     apart = sum(pair.p_holm < ALPHA for pair in pairs)
     words = (
-        f"{count(apart)} of {plural(len(pairs), 'pair')} differ at 5 % after Holm over the family"
+        f"{count(apart)} of {plural(len(pairs), 'pair')} differ at 5% after Holm over the family"
         f" “{pairs[0].family}”."
     )
     if len(pairs) > PAIRS_SHOWN:
@@ -277,11 +303,11 @@ def _pairs_summary(pairs: Sequence[Comparison]) -> str:
     return words
 
 
-def _pair(pair: Comparison) -> dict[str, Any]:
+def _pair(pair: Comparison, incomplete: set[str]) -> dict[str, Any]:
     return {
         "a": pair.a,
         "b": pair.b,
-        "items": count(pair.n_items),
+        "n": count(pair.n_items),
         "clusters": count(pair.n_clusters),
         "points": points(pair.difference.value),
         "interval": points_interval(pair.difference),
@@ -289,6 +315,7 @@ def _pair(pair: Comparison) -> dict[str, Any]:
         "holm": p_value(pair.p_holm),
         "mcnemar": p_value(pair.p_mcnemar),
         "apart": pair.p_holm < ALPHA,
+        "incomplete": bool({pair.a, pair.b} & incomplete),
     }
 
 
@@ -311,7 +338,9 @@ def _system(board: Board, scores: Scores, system: System, number: int) -> dict[s
                 "rows": [
                     {
                         "value": value or "(not given)",
-                        "n": MISSING if estimate.denominator is None else count(estimate.denominator),
+                        "n": MISSING
+                        if estimate.denominator is None
+                        else count(estimate.denominator),
                         "accuracy": percent(estimate.value),
                         "interval": interval(estimate),
                     }
@@ -322,14 +351,20 @@ def _system(board: Board, scores: Scores, system: System, number: int) -> dict[s
         ],
         "rules": [
             (rule, count(number))
-            for rule, number in sorted(scores.rules.items(), key=lambda entry: (-entry[1], entry[0]))
+            for rule, number in sorted(
+                scores.rules.items(), key=lambda entry: (-entry[1], entry[0])
+            )
         ],
         "reliability": "",
     }
     if scores.calibration is not None and scores.calibration.n:
         view |= {
-            "reliability": figures.reliability_figure(scores.calibration, f"{name}-rel").inline("square"),
-            "risk": figures.risk_coverage_figure(scores.calibration, f"{name}-risk").inline("square"),
+            "reliability": figures.reliability_figure(scores.calibration, f"{name}-rel").inline(
+                "square"
+            ),
+            "risk": figures.risk_coverage_figure(scores.calibration, f"{name}-risk").inline(
+                "square"
+            ),
             "calibrated": count(scores.calibration.n),
             "ece": percent(scores.calibration.ece),
         }
@@ -346,12 +381,12 @@ def _sentences(scores: Scores) -> str:
     if scores.valence is not None and known(scores.valence.accuracy.value):
         leaning = f"; its answers lean {scores.valence.leaning}" if scores.valence.leaning else ""
         parts.append(
-            f"Valence is right in {percent(scores.valence.accuracy.value)} %"
+            f"Valence is right in {percent(scores.valence.accuracy.value)}%"
             f" ({interval(scores.valence.accuracy)}){leaning}."
         )
     if known(scores.latency_p95_s):
         parts.append(
-            f"Latency: median {seconds(scores.latency_median_s)} s, 95 % within {seconds(scores.latency_p95_s)} s."
+            f"Latency: median {seconds(scores.latency_median_s)} s, 95% within {seconds(scores.latency_p95_s)} s."
         )
     return " ".join(part for part in parts if part)
 
@@ -362,10 +397,11 @@ def difference_views(data: ReportData) -> list[dict[str, str]]:
         {
             "system": row.system + (f" ({row.set_name})" if several else ""),
             "control": row.second,
-            "items": count(row.comparison.n_items),
+            "n": count(row.comparison.n_items),
             "points": points(row.comparison.difference.value),
             "interval": points_interval(row.comparison.difference),
             "flip": p_value(row.comparison.p_sign_flip),
+            "holm": p_value(row.comparison.p_holm),
             "mcnemar": p_value(row.comparison.p_mcnemar),
         }
         for row in data.differences
@@ -390,7 +426,9 @@ def sign_views(data: ReportData) -> list[dict[str, Any]]:
                 "top": figures.shorten(" ".join(signs.top_reply.split()), 60) or MISSING,
                 "share": percent(signs.top_count / signs.replies if signs.replies else None),
                 "copied": count(signs.copied),
-                "unchanged": f"{count(signs.unchanged)} of {count(signs.both)}" if signs.both else MISSING,
+                "unchanged": f"{count(signs.unchanged)} of {count(signs.both)}"
+                if signs.both
+                else MISSING,
             }
         )
     return rows
