@@ -1,12 +1,210 @@
-"""``earwitness score``."""
+"""``earwitness score``: stored replies and other people's predictions, scored offline."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 if TYPE_CHECKING:
-    import typer
+    from earwitness.clips.labels import LabelMap
+    from earwitness.report.boards import ReportData
+    from earwitness.tasks.records import System
 
 
 def register(app: typer.Typer) -> None:
     """Add this group's commands to the program."""
+    app.command("score")(score)
+
+
+def score(
+    runs: list[Path] | None = typer.Argument(
+        None, metavar="[RUN]...", help="Run folders, or folders that hold runs."
+    ),
+    predictions: list[Path] | None = typer.Option(
+        None, "--predictions", "-p", help="CSV or TSV table of somebody's predictions; repeatable."
+    ),
+    columns: str = typer.Option(
+        "",
+        "--columns",
+        metavar="FIELD=COLUMN,...",
+        help="Columns of the table: id, gold, prediction, model, error, speaker, ... The rest is guessed.",
+    ),
+    clips: Path | None = typer.Option(
+        None, "--clips", help="Clip set that gives label, speaker and audio of the table's ids."
+    ),
+    label_map: str | None = typer.Option(
+        None,
+        "--label-map",
+        help="Label map (name or YAML file) for native score names and for words outside the labels.",
+    ),
+    condition: str | None = typer.Option(
+        None, "--condition", help="Only this condition: audio, silence or blind. Default: all."
+    ),
+    priors: Path | None = typer.Option(
+        None,
+        "--priors",
+        help="YAML, JSON or CSV file with the weight of each label in your traffic.",
+    ),
+    out: Path | None = typer.Option(
+        None, "--out", "-o", help="Also write the report (page, tables, figures) into this folder."
+    ),
+    accept_failed: bool = typer.Option(
+        False,
+        "--accept-failed",
+        help="Close incomplete runs: items the model never answered count as not right.",
+    ),
+    rules: bool = typer.Option(
+        False, "--rules", help="Also print how often each parser and label-map rule decided."
+    ),
+    as_json: bool = typer.Option(
+        False, "--json", help="Print the leaderboard as JSON on standard output."
+    ),
+    seed: int = typer.Option(0, "--seed", help="Seed of all resampling."),
+) -> None:
+    """Read stored replies again and print the leaderboard. Asks no model anything.
+
+    Every item keeps its place in the denominator: a reply without a label is not right, whatever the reason. While
+    calls have failed, bounds are shown instead of one figure and the exit code is 3.
+
+    Examples:
+
+      earwitness score runs
+
+      earwitness score runs/emotion--openai_gpt-audio--vab --label-map vendor-default --rules
+
+      earwitness score --predictions theirs.csv --columns id=file,prediction=answer --clips sets/vab --out report
+    """
+    from dataclasses import replace
+
+    from earwitness.clips.corpus import EMOTIONS
+    from earwitness.clips.labels import load_label_map
+    from earwitness.errors import UsageError
+    from earwitness.report.boards import build
+    from earwitness.report.priors import read_priors
+
+    if not runs and not predictions:
+        raise UsageError("score", "nothing to score", "run folders, or --predictions FILE.csv")
+    if not predictions and (columns or clips is not None):
+        raise UsageError(
+            "score", "--columns and --clips go with --predictions", "--predictions FILE.csv"
+        )
+    chosen_map = load_label_map(label_map) if label_map else None
+    weights = read_priors(priors, EMOTIONS) if priors is not None else None
+    systems = [
+        *_from_runs(runs or [], condition, chosen_map),
+        *_from_tables(predictions or [], columns, clips, chosen_map, condition),
+    ]
+    systems = [replace(system, accept_failed=accept_failed) for system in systems]
+    data = build(systems, EMOTIONS, priors=weights, seed=seed)
+    if out is not None:
+        from earwitness.report.build import write_data
+
+        page = write_data(data, out).html
+    if as_json:
+        from earwitness.report.tables import leaderboard_json
+
+        typer.echo(leaderboard_json(data).rstrip("\n"))
+    else:
+        _print(data, rules=rules)
+        if out is not None:
+            typer.echo(f"\n{page}")
+    if not data.complete:
+        typer.echo(
+            "incomplete: calls have failed, so there are bounds and no single figure. Run the same run "
+            "command again to ask what is missing, or close it with --accept-failed.",
+            err=True,
+        )
+        raise typer.Exit(3)
+
+
+def _from_runs(runs: list[Path], condition: str | None, label_map: LabelMap | None) -> list[System]:
+    if not runs:
+        return []
+    from rich.console import Console
+
+    from earwitness.errors import UsageError
+    from earwitness.runs.folder import RunFolder, find_runs
+    from earwitness.tasks import emotion
+
+    systems: list[System] = []
+    seen: dict[str, None] = {}
+    folders = find_runs(runs)
+    with Console(stderr=True).status("") as status:
+        for number, folder in enumerate(folders, start=1):
+            status.update(f"reading run {number} of {len(folders)}: {folder.name}")
+            conditions = [
+                str(name) for name in RunFolder(folder).card().get("conditions", ["audio"])
+            ]
+            seen |= dict.fromkeys(conditions)
+            systems += [
+                emotion.system(folder, condition=name, label_map=label_map)
+                for name in conditions
+                if condition is None or name == condition
+            ]
+    if not systems:
+        raise UsageError(
+            "--condition", f"no run was asked under {condition!r}", f"one of: {', '.join(seen)}"
+        )
+    return systems
+
+
+def _from_tables(
+    tables: list[Path],
+    columns: str,
+    clips: Path | None,
+    label_map: LabelMap | None,
+    condition: str | None,
+) -> list[System]:
+    from dataclasses import replace
+
+    from earwitness.errors import UsageError
+    from earwitness.tasks.prediction_columns import parse_columns
+    from earwitness.tasks.predictions import load_predictions
+
+    systems: list[System] = []
+    for table in tables:
+        read = load_predictions(
+            table, columns=parse_columns(columns), label_map=label_map, clips=clips
+        )
+        if read.guessed:
+            pairs = ",".join(f"{field}={read.columns[field]}" for field in read.guessed)
+            typer.echo(f"{table}: columns guessed: --columns {pairs}", err=True)
+        for note in read.notes:
+            typer.echo(f"{table}: {note}", err=True)
+        for system in read.systems:
+            wanted = tuple(
+                d for d in system.decisions if condition is None or d.condition == condition
+            )
+            if wanted:
+                systems.append(replace(system, decisions=wanted))
+    if tables and not systems:
+        raise UsageError("--condition", f"no table has rows under {condition!r}")
+    return systems
+
+
+def _print(data: ReportData, *, rules: bool) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from earwitness.report.terminal import print_leaderboard
+
+    console = Console()
+    for board in data.boards:
+        if board.set_name:
+            console.print(Text(board.set_name, style="bold"))
+        print_leaderboard(console, board.leaderboard)
+        for scores in board.leaderboard.systems if rules else ():
+            table = Table("rule", "replies", title=scores.name, title_justify="left")
+            for rule, count in sorted(scores.rules.items(), key=lambda pair: (-pair[1], pair[0])):
+                table.add_row(Text(rule), str(count))
+            console.print(table)
+    if data.synthetic:
+        console.print(
+            Text(
+                "Synthetic clips: plumbing only. This is not emotion recognition.",
+                style="bold yellow",
+            )
+        )
