@@ -176,7 +176,12 @@ class LoopbackServer:
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
             try:
-                head = await reader.readuntil(b"\r\n\r\n")
+                first_byte = await reader.readexactly(1)
+                if first_byte == b"\x16":
+                    # A TLS handshake on a plain port: say so in plain HTTP, as nginx does.
+                    writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+                    return
+                head = first_byte + await reader.readuntil(b"\r\n\r\n")
             except (asyncio.IncompleteReadError, ConnectionError):
                 return
             first, *lines = head.decode("latin-1").split("\r\n")
