@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from earwitness.audio.files import atomic_write_bytes
-from earwitness.audio.measure import Mix, choose_mix
+from earwitness.audio.measure import Mix, choose_mix, second_moments
 from earwitness.audio.types import OVERSHOOT, Audio
 from earwitness.errors import UnsupportedAudioError, UsageError
 
@@ -58,7 +58,12 @@ def to_mono_with_policy(audio: Audio) -> tuple[Audio, str]:
     if sum(w != 0 for w in mix.weights) == 1:
         mono = audio.samples[:, mix.weights.index(1.0)].copy()
     else:
-        mono = (audio.samples @ np.array(mix.weights)).astype(np.float32)
+        # Summed in a fixed order, so that every machine makes the same samples.
+        total = np.zeros(audio.frames)
+        for channel, weight in enumerate(mix.weights):
+            if weight:
+                total += weight * audio.samples[:, channel].astype(np.float64)
+        mono = total.astype(np.float32)
     return Audio(mono, audio.rate), mix.policy
 
 
@@ -69,7 +74,7 @@ def _mix_of(audio: Audio) -> Mix:
     total = np.zeros(audio.channels)
     for start in range(0, audio.frames, 1 << 16):
         wide = audio.samples[start : start + (1 << 16)].astype(np.float64)
-        gram += wide.T @ wide
+        gram += second_moments(wide)
         total += wide.sum(axis=0)
     return choose_mix(gram, total, audio.frames)
 

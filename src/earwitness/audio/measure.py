@@ -59,17 +59,21 @@ class Meter:
 
         if not len(block):
             return
-        finite = np.isfinite(block)
-        if not finite.all():
+        wide = block.astype(np.float64)
+        total = wide.sum(axis=0)
+        # A sum of float32 cannot overflow in float64, so it is finite exactly if all samples are.
+        if not np.isfinite(total).all():
+            finite = np.isfinite(block)
             self.non_finite += int(finite.size - np.count_nonzero(finite))
             if self.first_non_finite is None:
                 self.first_non_finite = self.frames + int(np.argmin(finite.all(axis=1)))
             block = np.where(finite, block, np.float32(0))
-        wide = block.astype(np.float64)
-        self._gram += wide.T @ wide
-        self._sum += wide.sum(axis=0)
-        self._low = np.minimum(self._low, wide.min(axis=0))
-        self._high = np.maximum(self._high, wide.max(axis=0))
+            wide = block.astype(np.float64)
+            total = wide.sum(axis=0)
+        self._gram += second_moments(wide)
+        self._sum += total
+        self._low = np.minimum(self._low, block.min(axis=0))
+        self._high = np.maximum(self._high, block.max(axis=0))
         if float(max(self._high.max(), -self._low.min())) >= FULL_SCALE:
             self.clipped += _clipped(block)
         self.frames += len(block)
@@ -111,6 +115,21 @@ def _clipped(block: Samples) -> int:
         runs[: len(full) - shift] &= full[shift:]
         runs[len(full) - shift :] = False
     return int(np.count_nonzero(runs))
+
+
+def second_moments(wide: Matrix) -> Matrix:
+    """``wide.T @ wide`` without BLAS, whose threads would fight with those of other workers.
+
+    Parameters
+    ----------
+    wide: float64, shape (n, channels).
+    """
+    import numpy as np
+
+    if wide.shape[1] == 1:
+        return np.square(wide).sum(axis=0).reshape(1, 1)
+    made: Matrix = np.einsum("ni,nj->ij", wide, wide)
+    return made
 
 
 def choose_mix(gram: Matrix, total: Matrix, frames: int) -> Mix:
