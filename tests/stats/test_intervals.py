@@ -158,6 +158,15 @@ def test_absent_classes_are_undefined_and_left_out() -> None:
     assert gone.undefined[1] == 1
 
 
+def test_quantiles_are_of_the_defined_resamples_only() -> None:
+    defined = stream(0, "quantiles").normal(0.5, 0.1, 5000)
+    mixed = np.concatenate([defined, np.full(3000, np.nan)])[:, None]
+    low, high, undefined = percentile_interval(mixed, np.array([0.5]), 24)
+    levels = expanded_levels(24)
+    assert [float(low[0]), float(high[0])] == pytest.approx(np.quantile(defined, levels), abs=1e-12)
+    assert undefined[0] == 3 / 8
+
+
 def test_few_clusters_are_said_to_be_few() -> None:
     counts = np.ones((9, 2, 3), dtype=int)
     assert cluster_bootstrap(counts, accuracy, stream(0, "few"), resamples=50).few
