@@ -127,7 +127,7 @@ def second_moments(wide: Matrix) -> Matrix:
     import numpy as np
 
     if wide.shape[1] == 1:
-        return np.square(wide).sum(axis=0).reshape(1, 1)
+        return np.full((1, 1), np.square(wide).sum())
     made: Matrix = np.einsum("ni,nj->ij", wide, wide)
     return made
 

@@ -18,12 +18,10 @@ from earwitness.audio.validate import (
     summarise,
     validate_folder,
 )
-from earwitness.clips.corpus import Clip, load_clip_set
+from earwitness.clips.corpus import CLIPS_FILE, Clip, clip_path, load_clip_set
 
 SECONDS_TOLERANCE = 0.01
 """Records may be rounded; a difference above 10 ms is another recording."""
-
-CLIPS_FILE = "clips.jsonl"
 
 
 def validate(
@@ -76,14 +74,17 @@ def _validate_set(
     jobs: list[Job] = []
     present: list[Clip] = []
     found: list[Finding] = []
+    root = folder.resolve()
     for clip in clip_set.clips:
-        path = folder / clip.path
-        if path.is_file():
+        path = clip_path(clip_set, clip)
+        if path.is_file() and not path.resolve().is_relative_to(root):
+            found.append(_outside(clip))
+        elif path.is_file():
             jobs.append(Job(path, printable(clip.path), allow_truncated))
             present.append(clip)
         else:
             found.append(_missing(clip))
-    listed = {Path(folder, clip.path).resolve() for clip in clip_set.clips}
+    listed = {clip_path(clip_set, clip).resolve() for clip in clip_set.clips}
     extra = [path for path in find_audio_files(folder) if path.resolve() not in listed]
     if on_start:
         on_start(len(jobs))
@@ -114,6 +115,17 @@ def _missing(clip: Clip) -> Finding:
         "error",
         "the file is not there",
         "Import the set again: what is there is kept.",
+        clip.id,
+    )
+
+
+def _outside(clip: Clip) -> Finding:
+    return Finding(
+        printable(clip.path),
+        "outside",
+        "error",
+        "it is a link that leads out of the folder",
+        "Import the set again, so that it can be moved.",
         clip.id,
     )
 
