@@ -20,7 +20,9 @@ def record(
 ) -> Path:
     """Write a recording as 16-bit audio in the format of its suffix."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    soundfile.write(path, samples(number, seconds, rate, channels), rate, subtype="PCM_16")
+    # Whole numbers, because libsndfile rounds floats differently for WAV and for FLAC.
+    whole = np.rint(samples(number, seconds, rate, channels) * 32_768).astype(np.int16)
+    soundfile.write(path, whole, rate, subtype="PCM_16")
     return path
 
 
