@@ -44,7 +44,7 @@ from earwitness.tasks.reply_mentions import Mention, Reading, join_tokens, read_
 PARSER_VERSION = "1"
 
 _MAX_NATIVE = 120
-_MAX_PROSE = 100_000
+_MAX_PROSE = 50_000
 """Characters of prose that are read, half from the start and half from the end: an answer stands at one of
 the two, and a reply of this length is a model that cannot stop."""
 _MAX_DOCUMENTS = 8

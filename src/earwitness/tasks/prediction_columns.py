@@ -155,9 +155,9 @@ def choose_columns(
     for field, names in COLUMN_NAMES.items():
         taken = {column for key, column in chosen.items() if key != "reply"}
         for name in names if field not in chosen else ():
-            column = by_name.get(name)
-            if column is not None and (column not in taken or field == "reply"):
-                chosen[field] = column
+            found = by_name.get(name)
+            if found is not None and (found not in taken or field == "reply"):
+                chosen[field] = found
                 guessed.append(field)
                 break
     needed = ["id", "prediction"] + ([] if gold_elsewhere else ["gold"])

@@ -126,7 +126,7 @@ def load_predictions(
 def _lexicon(labels: tuple[str, ...]) -> Lexicon:
     if set(labels) == set(EMOTIONS):
         return load_lexicon("emotion")
-    return build_lexicon("labels", "1", {label: () for label in labels})
+    return build_lexicon("labels", "1", dict.fromkeys(labels, ()))
 
 
 class _Reader:
@@ -148,6 +148,7 @@ class _Reader:
         self.clip_set = clip_set
         self.clips = _by_any_name(clip_set) if clip_set is not None else {}
         self.unclustered = 0
+        self.contradicting = 0
 
     def fields(self, cells: Sequence[str]) -> dict[str, str]:
         return {
@@ -232,6 +233,7 @@ class _Reader:
             if trouble.casefold() not in _FINE:
                 return Outcome("failed", rule="error column", detail=trouble)
             return Outcome("empty", rule="empty cell")
+        self.contradicting += trouble.casefold() not in _FINE
         if self.label_map is not None:
             label, rule = self.label_map.map(cell)
             if label is not None:
@@ -242,9 +244,15 @@ class _Reader:
         return outcome
 
     def notes(self) -> list[str]:
-        if not self.unclustered:
-            return []
-        return ["no speaker is named: intervals treat every item as independent"]
+        notes = []
+        if self.unclustered:
+            notes.append("no speaker is named: intervals treat every item as independent")
+        if self.contradicting:
+            notes.append(
+                f"{self.contradicting} rows have an error and a prediction; the prediction counts (a "
+                "fall-back label for failed calls would hide here)"
+            )
+        return notes
 
 
 def _kind(text: str) -> OutcomeKind | None:

@@ -25,8 +25,8 @@ from earwitness.runs.outcomes import Outcome
 from earwitness.tasks.closed_label import argmax
 
 Pooling = Literal["sum", "max"]
-_DISTRIBUTION = 1.001
-"""Scores that add up to no more than this are a distribution; services round to three digits."""
+_DISTRIBUTION = 1.01
+"""Scores that add up to no more than this are a distribution; services round their numbers."""
 
 
 def pooling(vectors: Iterable[Mapping[str, float]]) -> Pooling:
