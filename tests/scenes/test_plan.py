@@ -140,9 +140,14 @@ def test_balanced_sounds_are_used_evenly_with_every_reaction(
     by_reaction = Counter(
         (event.sound, event.reaction) for scene in train for event in scene.events if not event.rare
     )
+    # Pearson's statistic per degree of freedom: 1 for independent draws, below it for an even design.
+    statistic = freedom = 0.0
     for sound in {sound for sound, _ in by_reaction}:
         seen = [by_reaction[sound, reaction] for reaction in REACTIONS]
-        assert max(seen) - min(seen) <= max(5, 0.15 * max(seen))
+        expected = sum(seen) / len(seen)
+        statistic += sum((count - expected) ** 2 for count in seen) / expected
+        freedom += len(seen) - 1
+    assert statistic / freedom < 0.5
 
 
 def test_no_sound_twice_in_a_scene_and_bands_in_order(balanced: tuple[Scenario, ...]) -> None:
