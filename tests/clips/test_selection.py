@@ -59,6 +59,24 @@ def test_speakers_are_kept_apart_even_when_only_a_few_choices_allow_it():
         assert choose_clips(candidates, 1, seed=seed) == {"a1", "f2"}
 
 
+def test_labels_that_compete_for_speakers_leave_none_out():
+    # Filling label by label would often take s1 and s3 first and leave sadness with speakers used before.
+    have = {"anger": ("s1", "s2"), "fear": ("s3", "s4"), "sadness": ("s1", "s3")}
+    candidates = [Candidate(f"{label}-{s}", label, s) for label, ss in have.items() for s in ss]
+    speaker = {c.id: c.speaker for c in candidates}
+    for seed in range(20):
+        chosen = choose_clips(candidates, 1, seed=seed)
+        assert len({speaker[i] for i in chosen}) == 3
+
+
+def test_a_speaker_who_fills_another_label_is_still_heard_in_this_one():
+    candidates = [Candidate(f"anger-{n}", "anger", "s2") for n in range(3)]
+    candidates += [Candidate(f"fear-{s}-{n}", "fear", s) for s in ("s1", "s2") for n in range(3)]
+    for seed in range(10):
+        chosen = choose_clips(candidates, 3, seed=seed)
+        assert {i.split("-")[1] for i in chosen if i.startswith("fear")} == {"s1", "s2"}
+
+
 @settings(derandomize=True, deadline=None, max_examples=60)
 @given(
     have=st.lists(
