@@ -189,7 +189,9 @@ class Bank:
         value = self._index[kind].get(identifier)
         if not isinstance(value, record):
             raise BankError(
-                f"bank {self.id}", f"no {kind} {identifier!r}", _nearest(identifier, self._index[kind])
+                f"bank {self.id}",
+                f"no {kind} {identifier!r}",
+                _nearest(identifier, self._index[kind]),
             )
         return value
 
@@ -389,7 +391,11 @@ def _content_hash(
             for part, records in contents.items()
         },
         "topics": [
-            [category.id, category.name, [theme.model_dump(mode="json") for theme in category.themes]]
+            [
+                category.id,
+                category.name,
+                [theme.model_dump(mode="json") for theme in category.themes],
+            ]
             for category in categories
         ],
         "common_words": sorted(words),

@@ -9,7 +9,7 @@ star or the forms.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,7 +17,11 @@ from earwitness.scenes.bank import Bank
 
 Tier = Literal["name", "hint", "weak"]
 TIERS: tuple[Tier, ...] = ("name", "hint", "weak")
+Word = tuple[str, int, int]
+"""A lower-case word with the places where it begins and ends."""
+
 _VOWELS = "aeiou"
+_WORD = re.compile(r"\w+(?:['’]\w+)*\*?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +73,40 @@ def _verb_forms(word: str) -> set[str]:
     return {word + "ed", word + "ing"}
 
 
-def entry_pattern(entry: str, language: str) -> str:
-    """Return the regular expression (a string, for lower-case text) of one entry of a bank."""
-    words = entry.lower().replace("’", "'").split()
-    parts = [re.escape(word).replace(r"\*", r"\w*").replace(r"\-", r"[\s-]+") for word in words]
-    last = words[-1]
-    if "*" not in last:
-        head, dash, tail = last.rpartition("-")
-        forms = "|".join(re.escape(form) for form in spoken_forms(tail, language))
-        parts[-1] = (re.escape(head).replace(r"\-", r"[\s-]+") + r"[\s-]+" if dash else "") + (
-            f"(?:{forms})"
-        )
-    return r"[\s-]+".join(parts)
+def words_of(text: str) -> tuple[Word, ...]:
+    """Split a text into lower-case words with their places; hyphens divide, a possessive 's is cut.
+
+    Examples
+    --------
+    >>> words_of("The dog's bow-wow")
+    (('the', 0, 3), ('dog', 4, 7), ('bow', 10, 13), ('wow', 14, 17))
+    """
+    found = []
+    for match in _WORD.finditer(text.lower()):
+        word = match.group().replace("’", "'")
+        if word.endswith("'s"):
+            word = word[:-2]
+        found.append((word, match.start(), match.start() + len(word)))
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """An entry ready to be compared: for each of its words the forms, or the prefix before a star."""
+
+    sound: str
+    tier: Tier
+    text: str
+    steps: tuple[frozenset[str] | str, ...]
+
+    def follows(self, words: Sequence[Word], at: int) -> bool:
+        """Say whether the words from ``at`` on are this entry; the first one is known to be."""
+        if at + len(self.steps) > len(words):
+            return False
+        for step, (word, _, _) in zip(self.steps[1:], words[at + 1 :], strict=False):
+            if not (word.startswith(step) if isinstance(step, str) else word in step):
+                return False
+        return True
 
 
 class Namer:
@@ -96,14 +122,33 @@ class Namer:
 
     def __init__(self, bank: Bank) -> None:
         self._bank = bank
-        self._compiled: dict[tuple[str, Tier], tuple[re.Pattern[str], tuple[str, ...]] | None] = {}
+        index: dict[str, list[_Entry]] = {}
+        self._stars: list[tuple[str, _Entry]] = []
+        for sound in bank.sounds:
+            lists: tuple[tuple[Tier, tuple[str, ...]], ...] = (
+                ("name", sound.names),
+                ("hint", sound.hints),
+                ("weak", sound.weak),
+            )
+            for tier, texts in lists:
+                for text in texts:
+                    entry = _Entry(sound.id, tier, text, _steps(text, bank.language))
+                    if not entry.steps:
+                        continue
+                    first = entry.steps[0]
+                    if isinstance(first, str):
+                        self._stars.append((first, entry))
+                    else:
+                        for form in first:
+                            index.setdefault(form, []).append(entry)
+        self._index = {form: tuple(entries) for form, entries in index.items()}
 
     def mentions(
         self,
         text: str,
         sound: str,
         *,
-        tiers: Iterable[Tier] = ("name", "hint"),
+        tiers: Collection[Tier] = ("name", "hint"),
         explained_by: Iterable[str] = (),
     ) -> tuple[Mention, ...]:
         """Return where a text names a sound.
@@ -119,38 +164,61 @@ class Namer:
         Returns
         -------
         Mentions in order of place, at most one for each place and tier.
+
+        Raises
+        ------
+        BankError: the bank has no such sound.
         """
-        folded = text.lower().replace("’", "'")
-        tiers = tuple(tiers)
-        found = [m for tier in tiers for m in self._find(folded, sound, tier)]
-        if found:
-            others = [
-                m for other in explained_by if other != sound for tier in tiers for m in self._find(folded, other, tier)
-            ]
-            found = [m for m in found if not any(o.start <= m.start and m.end <= o.end for o in others)]
-        return tuple(sorted(found, key=lambda m: (m.start, m.end, m.tier)))
+        self._bank.sound(sound)
+        others = set(explained_by) - {sound}
+        found = self._find(text, {sound, *others}, tiers)
+        about = [mention for mention in found if mention.sound in others]
+        return tuple(
+            m
+            for m in found
+            if m.sound == sound and not any(o.start <= m.start and m.end <= o.end for o in about)
+        )
 
-    def _find(self, folded: str, sound: str, tier: Tier) -> Iterable[Mention]:
-        compiled = self._pattern(sound, tier)
-        if compiled is None:
-            return
-        pattern, entries = compiled
-        for match in pattern.finditer(folded):
-            entry = entries[int(str(match.lastgroup)[1:])]
-            yield Mention(sound, tier, entry, match.start(), match.end())
+    def named_in(
+        self, text: str, *, tiers: Collection[Tier] = ("name", "hint")
+    ) -> tuple[Mention, ...]:
+        """Return the mentions of every sound of the bank in a text, in order of place."""
+        return tuple(self._find(text, None, tiers))
 
-    def _pattern(self, sound: str, tier: Tier) -> tuple[re.Pattern[str], tuple[str, ...]] | None:
-        key = (sound, tier)
-        if key not in self._compiled:
-            record = self._bank.sound(sound)
-            entries = {"name": record.names, "hint": record.hints, "weak": record.weak}[tier]
-            # Longer entries first, so that "car horn" is one mention and not a mention of "car".
-            entries = tuple(sorted(entries, key=lambda e: (-len(e.split()), -len(e), e)))
-            union = "|".join(
-                f"(?P<e{n}>{entry_pattern(entry, self._bank.language)})"
-                for n, entry in enumerate(entries)
-            )
-            self._compiled[key] = (
-                (re.compile(rf"(?<!\w)(?:{union})(?!\w)"), entries) if entries else None
-            )
-        return self._compiled[key]
+    def _find(
+        self, text: str, sounds: Collection[str] | None, tiers: Collection[Tier]
+    ) -> list[Mention]:
+        words = words_of(text)
+        longest: dict[tuple[int, str, Tier], _Entry] = {}
+        for at, (word, _, _) in enumerate(words):
+            candidates = self._index.get(word, ())
+            if self._stars:
+                candidates += tuple(e for prefix, e in self._stars if word.startswith(prefix))
+            for entry in candidates:
+                if entry.tier not in tiers or not (sounds is None or entry.sound in sounds):
+                    continue
+                # Of "car horn" and "car", the longer one is what was said.
+                key = (at, entry.sound, entry.tier)
+                held = longest.get(key)
+                if (held is None or len(held.steps) < len(entry.steps)) and entry.follows(
+                    words, at
+                ):
+                    longest[key] = entry
+        found = [
+            Mention(sound, tier, entry.text, words[at][1], words[at + len(entry.steps) - 1][2])
+            for (at, sound, tier), entry in longest.items()
+        ]
+        return sorted(found, key=lambda m: (m.start, m.end, m.sound, m.tier))
+
+
+def _steps(entry: str, language: str) -> tuple[frozenset[str] | str, ...]:
+    words = [word for word, _, _ in words_of(entry)]
+    steps: list[frozenset[str] | str] = []
+    for n, word in enumerate(words):
+        if word.endswith("*"):
+            steps.append(word[:-1])
+        elif n == len(words) - 1:
+            steps.append(frozenset(spoken_forms(word, language)))
+        else:
+            steps.append(frozenset((word,)))
+    return tuple(steps)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -110,6 +111,16 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
         return mapping
 
 
+# YAML 1.1 takes the words yes, no, on and off for truth values; in a list of words they are words.
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, regexp) for tag, regexp in resolvers if tag != "tag:yaml.org,2002:bool"]
+    for first, resolvers in _Loader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:bool", re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")
+)
+
+
 def read_parts(folder: Path) -> tuple[Parts, tuple[Finding, ...]]:
     """Read every file of a bank folder.
 
@@ -152,18 +163,18 @@ def read_parts(folder: Path) -> tuple[Parts, tuple[Finding, ...]]:
             if value is not None:
                 found.append((name, value))
         files[part] = tuple(found)
-    for path in sorted(folder.rglob("*.y*ml")):
-        if path not in used:
-            findings.append(
-                Finding(
-                    "B108",
-                    "error",
-                    path.relative_to(folder).as_posix(),
-                    "",
-                    "a file of no part of a bank, so nothing in it would be used",
-                    "one of " + ", ".join(PARTS) + " with the ending .yaml",
-                )
-            )
+    findings.extend(
+        Finding(
+            "B108",
+            "error",
+            path.relative_to(folder).as_posix(),
+            "",
+            "a file of no part of a bank, so nothing in it would be used",
+            "one of " + ", ".join(PARTS) + " with the ending .yaml",
+        )
+        for path in sorted(folder.rglob("*.y*ml"))
+        if path not in used
+    )
     return Parts(files), tuple(findings)
 
 

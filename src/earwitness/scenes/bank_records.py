@@ -43,7 +43,9 @@ class Header(Record):
     format: Literal[1] = Field(description="Version of the bank format.")
     id: Id
     version: Text
-    language: Text = Field(description="BCP 47 tag of the language the texts are in, such as en or de.")
+    language: Text = Field(
+        description="BCP 47 tag of the language the texts are in, such as en or de."
+    )
     licence: Text
     title: Text
 
@@ -66,13 +68,17 @@ class DistanceProfile(Record):
 class Room(Record):
     """A box that reverberates like the location; outdoors, a large and absorbent one."""
 
-    size_m: tuple[Positive, Positive, Positive] = Field(description="Length, width, height in metres.")
+    size_m: tuple[Positive, Positive, Positive] = Field(
+        description="Length, width, height in metres."
+    )
     absorption: Annotated[float, Field(gt=0, lt=1)] = Field(
         description="Mean absorption coefficient of the walls."
     )
     rt60_s: Positive = Field(description="Reverberation time aimed at, in seconds.")
     voice_wet: Share = Field(description="Share of the room in the voices' sound.")
-    mic_distance_m: Positive = Field(default=1.0, description="From the speakers to the microphone.")
+    mic_distance_m: Positive = Field(
+        default=1.0, description="From the speakers to the microphone."
+    )
     variations: Annotated[int, Field(ge=1, le=1000)] = Field(
         default=12, description="How many different rooms of this kind are drawn."
     )
@@ -119,7 +125,9 @@ class Sound(Record):
     names: Annotated[tuple[Text, ...], Field(min_length=1)]
     hints: tuple[Text, ...] = ()
     weak: tuple[Text, ...] = ()
-    duration_s: tuple[Positive, Positive] = Field(description="Shortest and longest plausible take.")
+    duration_s: tuple[Positive, Positive] = Field(
+        description="Shortest and longest plausible take."
+    )
     loudness: Loudness = Field(description="At its source, not in the mix.")
     at: Annotated[tuple[Id, ...], Field(min_length=1)] | Literal["everywhere"] = Field(
         description="Locations it occurs in: one (its own), several (shared), or everywhere (general)."
@@ -130,7 +138,9 @@ class Sound(Record):
     distance: Id | None = Field(default=None, description="Distance profile; else the location's.")
     rare: bool = Field(default=False, description="An unusual sound that would alarm most people.")
     alarm_natural: bool = Field(default=False, description="Whether alarm is a natural reaction.")
-    low_frequency: bool = Field(default=False, description="Most of its energy is below 100 Hz or so.")
+    low_frequency: bool = Field(
+        default=False, description="Most of its energy is below 100 Hz or so."
+    )
     tags: tuple[Id, ...] = ()
 
     @property
@@ -167,7 +177,9 @@ class Register(Record):
 
     id: Id
     reaction: ReactedTo
-    move: str = Field(description="What the speaker does, as an instruction of one or two sentences.")
+    move: str = Field(
+        description="What the speaker does, as an instruction of one or two sentences."
+    )
     sense: Text = Field(description="Why this would make no sense had the sound not occurred.")
     naming: Naming = Field(description="Whether the words may, must or must not name the sound.")
     renders_in: Annotated[tuple[RendersIn, ...], Field(min_length=1)] = Field(
