@@ -87,7 +87,7 @@ def test_intervals_are_drawn_where_they_are() -> None:
     scores = data.boards[0].leaderboard.systems[0]
     canvas = figures.leaderboard_figure(data.boards[0].leaderboard, "f")
     whisker = next(e for e in drawn(canvas).iter(f"{SVG}line") if e.get("class") == "whisker")
-    left, right = 216, 596
+    left, right = 212, 576
     assert float(whisker.get("x1", 0)) == pytest.approx(
         left + (right - left) * scores.accuracy.low, abs=0.06
     )

@@ -23,6 +23,7 @@ _ORDER = (
     "prompt",
     "parser_version",
     "label_map",
+    "scoring",
     "clips",
     "limits",
     "started",
@@ -46,11 +47,17 @@ def systems_once(data: ReportData) -> Iterator[System]:
     for board in data.boards:
         for system in board.systems:
             key = json.dumps(
-                [system.name, system.origin, dict(system.card)], sort_keys=True, default=str
+                [system.name, system.origin, _without_scoring(system.card)],
+                sort_keys=True,
+                default=str,
             )
             if key not in seen:
                 seen.add(key)
                 yield system
+
+
+def _without_scoring(card: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in card.items() if name != "scoring"}
 
 
 def card_views(data: ReportData) -> list[dict[str, Any]]:
@@ -58,20 +65,8 @@ def card_views(data: ReportData) -> list[dict[str, Any]]:
     views = []
     for system in systems_once(data):
         card = system.card
-        if not card:
-            views.append(
-                {
-                    "name": system.name,
-                    "line": f"from {system.origin}",
-                    "entries": [
-                        (
-                            "origin",
-                            "a table of predictions: prompt, settings and dates are not known",
-                        ),
-                        ("items", count(len(system.decisions))),
-                    ],
-                }
-            )
+        if system.origin != "run" or not card:
+            views.append(_table_view(system))
             continue
         keys = [key for key in _ORDER if key in card]
         keys += sorted(key for key in card if key not in _ORDER and key not in _HIDDEN)
@@ -91,6 +86,22 @@ def card_views(data: ReportData) -> list[dict[str, Any]]:
             }
         )
     return views
+
+
+def _table_view(system: System) -> dict[str, Any]:
+    """What is known of a table of predictions: what its reader noted, never a prompt or a date."""
+    entries = [
+        ("origin", "a table of predictions: prompt, settings and dates are not known"),
+        ("items", count(len(system.decisions))),
+    ]
+    entries += [
+        (key.replace("_", " "), _words(key, system.card[key])) for key in sorted(system.card)
+    ]
+    return {
+        "name": system.name,
+        "line": f"from {system.origin}",
+        "entries": [(key, value) for key, value in entries if value],
+    }
 
 
 def moment(stamp: object) -> str:
@@ -155,10 +166,23 @@ def map_views(data: ReportData) -> list[dict[str, Any]]:
     """Every label map once, printed from its file where that is still the version that was used."""
     found: dict[str, Mapping[str, Any]] = {}
     for system in systems_once(data):
-        used = system.card.get("label_map")
-        if isinstance(used, Mapping) and used.get("id"):
-            found.setdefault(json.dumps(dict(used), sort_keys=True, default=str), used)
+        scoring = system.card.get("scoring")
+        for used in (
+            system.card.get("label_map"),
+            scoring.get("label_map") if isinstance(scoring, Mapping) else None,
+            _named_map(clips_of(system).get("label_map")),
+        ):
+            if isinstance(used, Mapping) and used.get("id"):
+                found.setdefault(json.dumps(dict(used), sort_keys=True, default=str), used)
     return [_map_view(used) for used in found.values()]
+
+
+def _named_map(name: object) -> dict[str, str] | None:
+    """The map of a clip set's own labels, which its card names as ``id@version``."""
+    if not isinstance(name, str) or not name:
+        return None
+    map_id, _, version = name.partition("@")
+    return {"id": map_id, "version": version}
 
 
 def _map_view(used: Mapping[str, Any]) -> dict[str, Any]:
@@ -170,7 +194,8 @@ def _map_view(used: Mapping[str, Any]) -> dict[str, Any]:
         label_map = load_label_map(str(used["id"]))
     except EarwitnessError:
         return view | {"caption": "A map of the run's own; its file is not packaged."}
-    if used.get("hash") and label_map.hash != used["hash"]:
+    changed = used.get("hash") and label_map.hash != used["hash"]
+    if changed or (used.get("version") and label_map.version != str(used["version"])):
         return view | {
             "caption": "The packaged map of this name has changed since; the counts of rules with each model are those of the run."
         }
@@ -192,7 +217,7 @@ def commands(data: ReportData) -> list[str]:
     asked: dict[tuple[str, ...], list[str]] = {}
     for system in systems_once(data):
         card = system.card
-        if not card:
+        if system.origin != "run" or not card:
             continue
         folder = clips_of(system).get("folder")
         rest = ["--clips", Path(str(folder)).name if folder else "CLIPS"]
@@ -211,6 +236,6 @@ def commands(data: ReportData) -> list[str]:
         lines.append(shlex.join(["earwitness", "run", task, *rest, *named, "--out", "RUNS"]))
     if any(system.origin == "predictions" for system in systems_once(data)):
         lines.append("earwitness score --predictions FILE.csv --out REPORT")
-    if any(system.card for system in systems_once(data)):
+    if asked:
         lines.append("earwitness report RUNS --out REPORT")
     return lines

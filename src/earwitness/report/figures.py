@@ -55,7 +55,7 @@ def leaderboard_figure(board: Leaderboard, name: str, *, narrow: bool = False) -
     systems = board.systems
     chance = 1 / len(board.labels)
     width = 320.0 if narrow else 760.0
-    left, right = (12.0, 308.0) if narrow else (216.0, 596.0)
+    left, right = (12.0, 308.0) if narrow else (212.0, 576.0)
     row = 54.0 if narrow else 34.0
     top = 26.0
     bottom = top + row * len(systems)
@@ -90,7 +90,7 @@ def leaderboard_figure(board: Leaderboard, name: str, *, narrow: bool = False) -
             canvas.text(left, start + 13, shorten(scores.name, 40), "b")
             canvas.text(left, start + 27, accuracy_words(scores), "m")
         else:
-            canvas.text(left - 14, middle + 4, shorten(scores.name, 30), "b", anchor="end")
+            canvas.text(left - 14, middle + 4, shorten(scores.name, 26), "b", anchor="end")
             canvas.text(right + 14, middle + 4, accuracy_words(scores))
         _intervals(canvas, scores, x, middle)
     return canvas
@@ -258,7 +258,7 @@ def valence_figure(systems: Sequence[Scores], name: str, *, narrow: bool = False
         }
     )
     width = 320.0 if narrow else 760.0
-    left, right = (2.0, 318.0) if narrow else (216.0, 746.0)
+    left, right = (2.0, 318.0) if narrow else (212.0, 746.0)
     row, top = (48.0, 46.0) if narrow else (32.0, 28.0)
     words = "; ".join(
         f"{scores.name}: "
@@ -288,7 +288,7 @@ def valence_figure(systems: Sequence[Scores], name: str, *, narrow: bool = False
             canvas.text(left, y + 13, shorten(scores.name, 44), "b")
             y += 18
         else:
-            canvas.text(left - 14, y + 17, shorten(scores.name, 30), "b", anchor="end")
+            canvas.text(left - 14, y + 17, shorten(scores.name, 26), "b", anchor="end")
             y += 2
         x = left
         for place, key in enumerate(keys):

@@ -32,7 +32,12 @@ PAIRS_SHOWN = 200
 
 
 def cluster_word(board: Board) -> str:
-    """What intervals resample, as the method of the interval names it: ``bootstrap by speaker (16)``."""
+    """What intervals resample, as their method names it (``bootstrap by speaker (16)``).
+
+    It is ``item`` where every item is a cluster of its own.
+    """
+    if all(scores.n_clusters == scores.n for scores in board.leaderboard.systems):
+        return "item"
     for scores in board.leaderboard.systems:
         method = scores.accuracy_clustered.method
         if " by " in method:
@@ -56,7 +61,9 @@ def lead(data: ReportData) -> str:
         if data.task == "emotion"
         else f"{data.task}, one of "
     )
-    where = f"{plural(most, 'clip')} by {plural(clusters, cluster_word(first))}"
+    where = plural(most, "clip")
+    if (word := cluster_word(first)) != "item":
+        where += f" by {plural(clusters, word)}"
     if first.set_name:
         licence = next(
             (str(clips_of(s)["licence"]) for s in first.systems if clips_of(s).get("licence")), ""
