@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import typer
 
-GROUPS = ("clips", "run", "score", "report", "baseline", "models")
+GROUPS = ("clips", "run", "score", "report", "baseline", "models", "scenes")
 """Modules of this package; each has ``register(app)``."""
 
 
@@ -54,9 +54,11 @@ def main() -> None:
         build_app()()
     except EarwitnessError as error:
         from rich.console import Console
+        from rich.markup import escape
 
+        # What an error quotes ([hub], a model's words) is text, never markup.
         Console(stderr=True, soft_wrap=True).print(
-            f"[bold red]error[/] {type(error).__name__}:", str(error), markup=True, highlight=False
+            f"[bold red]error[/] {type(error).__name__}: {escape(str(error))}", highlight=False
         )
         sys.exit(error.exit_code)
     except BrokenPipeError:
