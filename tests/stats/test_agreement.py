@@ -56,7 +56,9 @@ def simulated(seed: int, items: int, raters: int, labels: int, right: float) -> 
 
 
 @pytest.mark.parametrize(
-    ("table", "published"), [(FOUR_OBSERVERS, 0.743), (TWO_OBSERVERS, 0.692), (BINARY, 0.095)]
+    ("table", "published"),
+    [(FOUR_OBSERVERS, 0.743), (TWO_OBSERVERS, 0.692), (BINARY, 0.095)],
+    ids=["four observers", "two observers", "binary"],
 )
 def test_krippendorff_gives_the_published_examples(table: str, published: float) -> None:
     assert round(krippendorff_alpha(read(table)), 3) == published
