@@ -91,6 +91,12 @@ def test_rules_are_counted(table):
     assert "outside the labels" in result.stdout
 
 
+def test_names_in_brackets_are_shown_whole(tmp_path):
+    folder = run_folder(tmp_path / "one", name="scripted/model [p2]")
+    result = call(folder, "--condition", "audio", "--rules")
+    assert result.stdout.count("scripted/model [p2]") >= 2
+
+
 def test_a_report_is_written(table, tmp_path):
     out = tmp_path / "report"
     result = call("--predictions", table, "--out", out)

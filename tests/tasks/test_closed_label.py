@@ -282,6 +282,16 @@ def test_argmax_knows_ties_and_nothing():
     assert argmax({"a": 0.2, "b": 0.3}, cutoff=0.4) == (None, "nothing")
 
 
+def test_the_last_final_answer_counts():
+    assert parse_text("Final answer: anger\n\nFinal answer: fear", LEXICON).label == "fear"
+    assert parse_text("Answer: anger\n\nAnswer: fear", LEXICON).kind == "ambiguous"
+
+
+def test_a_label_in_a_clause_that_declines_is_no_answer():
+    assert parse_text("I am unable to identify the anger in this clip.", LEXICON).kind == "refused"
+    assert parse_text("I am unable to identify more, but it is anger.", LEXICON).label == "anger"
+
+
 HOSTILE = ["anger ", "not angry ", "{", "[", '{"a":', '"', "! ", "emotion ! ", "<think>", "final ", "怒",
            "anger, ", "anger: 0.5, ", "1.", "{}", '{"emotion":"sad"}', "emotion is not x ", "*", "\n",
            "can't tell anger. ", "between anger and fear ", "9"]  # fmt: skip

@@ -197,7 +197,7 @@ def _print(data: ReportData, *, rules: bool) -> None:
             console.print(Text(board.set_name, style="bold"))
         print_leaderboard(console, board.leaderboard)
         for scores in board.leaderboard.systems if rules else ():
-            table = Table("rule", "replies", title=scores.name, title_justify="left")
+            table = Table("rule", "replies", title=Text(scores.name), title_justify="left")
             for rule, count in sorted(scores.rules.items(), key=lambda pair: (-pair[1], pair[0])):
                 table.add_row(Text(rule), str(count))
             console.print(table)
