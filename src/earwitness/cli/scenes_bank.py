@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from earwitness.scenes.bank_lint import LintReport
 
 FOLDER = typer.Argument(
-    None, metavar="[DIR]", show_default="the bank that ships", help="Folder of the bank."
+    None, metavar="DIR", show_default="the bank that ships", help="Folder of the bank."
 )
 JSON = typer.Option(False, "--json", help="Print one JSON object instead of text.")
 

@@ -47,13 +47,12 @@ def spoken_forms(word: str, language: str) -> tuple[str, ...]:
     """
     if not language.lower().startswith("en") or len(word) < 3 or not word.isalpha():
         return (word,)
-    forms = {word}
-    if not word.endswith(("ing", "ed", "ss")):
-        forms.add(word + ("es" if word.endswith(("s", "x", "z", "ch", "sh")) else "s"))
-    if word.endswith("ss"):
-        forms.add(word + "es")
-    if not word.endswith(("ing", "ed", "s")) or word.endswith("ss"):
-        forms.update(_verb_forms(word))
+    if word.endswith(("ing", "ed")) or (word.endswith("s") and not word.endswith(("ss", "us"))):
+        return (word,)
+    sibilant = word.endswith(("ss", "us", "x", "z", "ch", "sh"))
+    forms = {word, *_verb_forms(word)}
+    if not (word.endswith("y") and word[-2] not in _VOWELS):
+        forms.add(word + ("es" if sibilant else "s"))
     return tuple(sorted(forms, key=lambda form: (-len(form), form)))
 
 
@@ -204,9 +203,15 @@ class Namer:
                     words, at
                 ):
                     longest[key] = entry
+        covered = {
+            (at + n, sound, tier)
+            for (at, sound, tier), entry in longest.items()
+            for n in range(1, len(entry.steps))
+        }
         found = [
             Mention(sound, tier, entry.text, words[at][1], words[at + len(entry.steps) - 1][2])
             for (at, sound, tier), entry in longest.items()
+            if (at, sound, tier) not in covered
         ]
         return sorted(found, key=lambda m: (m.start, m.end, m.sound, m.tier))
 
