@@ -16,7 +16,7 @@ from markupsafe import Markup
 from earwitness.report.boards import ReportData, base_id
 from earwitness.report.numbers import clean
 from earwitness.report.players import Players, heard, shown_path
-from earwitness.runs.outcomes import OUTCOME_KINDS
+from earwitness.runs.outcomes import OUTCOME_KINDS, Outcome
 
 REPLY_LIMITS = (2000, 600, 200, 60)
 """Characters of a reply kept in the page: the first limit under which all texts fit the budget."""
@@ -107,9 +107,7 @@ def pack(data: ReportData, players: Players, *, budget: int = TEXT_BUDGET) -> di
                             sounds.append(source)
                         items["sound"][number] = sound
                 outcome = decision.outcome
-                note = outcome.detail or (
-                    outcome.native if outcome.native != decision.reply else ""
-                )
+                note = outcome.detail or _native(outcome, decision.reply)
                 columns["item"].append(number)
                 columns["kind"].append(OUTCOME_KINDS.index(outcome.kind))
                 columns["label"].append(
@@ -136,6 +134,12 @@ def pack(data: ReportData, players: Players, *, budget: int = TEXT_BUDGET) -> di
         "texts": [text if len(text) <= limit else text[:limit] + "…" for text in texts.texts],
         "sounds": sounds,
     }
+
+
+def _native(outcome: Outcome, reply: str | None) -> str:
+    """The native word where neither reply nor rule shows it already."""
+    native = outcome.native or ""
+    return "" if native == reply or native.casefold() in outcome.rule.casefold() else native
 
 
 def _place(place: dict[str, int], labels: list[str], label: str) -> int:
