@@ -119,7 +119,7 @@ def test_mcnemar_refuses_negative_counts() -> None:
 
 def test_holm_equals_statsmodels() -> None:
     rng = stream(6, "holm")
-    for size in range(1, 60):
+    for size in (1, 2, 3, 10, 21, 45):
         p = np.round(rng.random(size) ** rng.integers(1, 6), int(rng.integers(1, 6)))  # with ties
         assert holm(p) == pytest.approx(multipletests(p, method="holm")[1], abs=1e-12)
 
