@@ -56,7 +56,7 @@ def make_synthetic_sets(out: Path) -> tuple[Path, Path]:
         target = out / "sets" / f"synthetic-{part}"
         command(
             "clips", "import", "csv", table, "--out", target,
-            "--map", "path=file,emotion=emotion,speaker=speaker,sex=sex,text=text",
+            "--map", "path=file",
             "--name", f"synthetic-{part}", "--language", "en",
             "--licence", "Apache-2.0", "--use", "any", "--redistribute", "--synthetic",
         )  # fmt: skip

@@ -128,7 +128,7 @@ def items(
                 metadata={"speaker": clip.speaker, "language": clip.language},
             ),
             gold=clip.emotion,
-            cluster=clip.speaker,
+            cluster=clip.cluster,
             groups=_groups(clip),
         )
         for condition in conditions
