@@ -31,7 +31,7 @@ ROWS = [
     for number, row in enumerate(rows)
 ]
 LEXICON = load_lexicon("emotion")
-steady = settings(derandomize=True, deadline=None, max_examples=300)
+steady = settings(derandomize=True, deadline=None, max_examples=200)
 
 FORMS = sorted({form for forms in LEXICON.forms.values() for form in forms})
 GLUE = [

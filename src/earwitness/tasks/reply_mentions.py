@@ -271,7 +271,7 @@ def _number(folded: list[str], at: int) -> float | None:
 
 def _mark_runs(reading: Reading, events: list[_Event], n_listed: int) -> None:
     """Group labels joined by commas, "or", slashes, brackets or bullets into enumerations."""
-    glue = set()
+    glue: set[int] = set()
     between = []
     for event in events:
         if "join" in event.parts or "comma" in event.parts:
