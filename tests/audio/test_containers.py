@@ -80,6 +80,15 @@ def test_mp3_cut_between_two_frames_is_told_by_its_tag() -> None:
         decode_audio(data[:position])
 
 
+@pytest.mark.parametrize("subtype", ["VORBIS", "OPUS"])
+def test_ogg_cut_between_two_pages_lacks_its_end_mark(subtype: str) -> None:
+    data = encoded("OGG", subtype, frames=160_000)
+    last = data.rfind(b"OggS")
+    assert last > 0
+    with pytest.raises(TruncatedAudioError, match="lacks the end mark"):
+        decode_audio(data[:last])
+
+
 def test_streams_of_other_containers() -> None:
     au = bytearray(encoded("AU"))
     au[8:12] = b"\xff\xff\xff\xff"

@@ -39,22 +39,17 @@ def test_a_link_in_a_circle_ends(folder: Path) -> None:
     assert len(find_audio_files(folder)) == 6
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_what_is_found(folder: Path, workers: int) -> None:
-    for extra in range(20):
-        (folder / f"z{extra:02}.wav").write_bytes(plain(tone(1000 + extra)))
-    progress: list[int] = []
-    result = validate_folder(
-        folder, workers=workers, on_start=progress.append, on_done=progress.append
-    )
+def test_what_is_found(folder: Path) -> None:
+    counted: list[int] = []
+    result = validate_folder(folder, on_start=counted.append)
     assert [(f.path, f.code, f.severity) for f in result.findings] == [
         ("sub/copy", "duplicate", "warning"),
         ("sub/cut.wav", "truncated", "error"),
         ("sub/page.mp3", "not_audio", "error"),
         ("sub/song", "unsupported", "error"),
     ]
-    assert result.n_files == 26
-    assert progress == [26, *range(1, 27)]
+    assert result.n_files == 6
+    assert counted == [6]
     assert result.counts() == {"duplicate": 1, "not_audio": 1, "truncated": 1, "unsupported": 1}
     assert not result.passed()
 

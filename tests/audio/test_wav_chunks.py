@@ -209,6 +209,8 @@ def test_gsm_gives_the_frames_that_are_coded() -> None:
     samples = tone(8000)[:, 0]
     soundfile.write(out, samples, 8000, format="WAV", subtype="GSM610")
     assert decode_audio(out.getvalue()).frames == 8000
+    without_count = out.getvalue().replace(b"fact", b"JUNK")
+    assert decode_audio(without_count).frames == 8000
     assert soundfile.info(io.BytesIO(out.getvalue())).frames == 8320
 
 

@@ -59,6 +59,18 @@ def test_a_good_set_is_clean(clip_set: Path) -> None:
     assert result.passed(strict=True)
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_progress_and_order_with_several_processes(tmp_path: Path, workers: int) -> None:
+    for number in range(20):
+        data = plain(tone(800 + number))
+        (tmp_path / f"z{number:02}.wav").write_bytes(data[: len(data) - 10 * (number % 2)])
+    progress: list[int] = []
+    result = validate(tmp_path, workers=workers, on_start=progress.append, on_done=progress.append)
+    assert [f.path for f in result.findings] == [f"z{n:02}.wav" for n in range(1, 20, 2)]
+    assert {f.code for f in result.findings} == {"truncated"}
+    assert progress == [20, *range(1, 21)]
+
+
 def test_a_plain_folder_works_too(clip_set: Path) -> None:
     (clip_set / "clips.jsonl").unlink()
     assert validate(clip_set).kind == "folder"
@@ -80,7 +92,7 @@ def test_records_that_do_not_fit(clip_set: Path) -> None:
     rewrite(clip_set, 0, rate=8000, channels=2)
     assert found(clip_set) == [("c0", "record_mismatch", "error")]
     message = validate(clip_set).findings[0].message
-    assert message == "it has 16000 Hz, the record says 8000 Hz; 1 channels, the record says 2"
+    assert message == "it has 16000 Hz, the record says 8000 Hz; 1 channel, the record says 2"
 
 
 def test_the_same_recording_twice(clip_set: Path) -> None:

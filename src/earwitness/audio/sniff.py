@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from earwitness.audio.containers import find_mp3
 from earwitness.audio.source import Source
 from earwitness.audio.types import Problem, ffmpeg_command
 
@@ -182,8 +183,6 @@ def _by_magic(source: Source, head: bytes, offset: int) -> Sniffed | None:
             )
     if _is_adts(head):
         return _unreadable(source, "raw AAC")
-    from earwitness.audio.containers import find_mp3
-
     first = find_mp3(source, offset)
     return None if first is None else Sniffed("MP3", first)
 

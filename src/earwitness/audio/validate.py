@@ -1,6 +1,6 @@
 """Looking at every audio file of a folder before it costs anything: what is wrong, and what to do.
 
-Works on thousands of files in parallel, each read in blocks, and never stops at a bad one.
+Each file is read in blocks, and none stops the others.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from earwitness.audio.sniff import AUDIO_SUFFIXES, sniff
 from earwitness.audio.source import Source
 from earwitness.audio.types import Inspection, Problem, Severity
 from earwitness.errors import UsageError
-from earwitness.jobs import pool_map
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +59,10 @@ class Checked:
     shown: str
     inspection: Inspection
     sha256: str
+
+
+Mapper = Callable[[Callable[[Job], Checked], Sequence[Job]], Iterable[Checked]]
+"""Applies a function to many files, in order: the built-in ``map``, or one that works in parallel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,16 +162,6 @@ def check_file(job: Job) -> Checked:
     return Checked(job.shown, inspection, sha256)
 
 
-def check_files(
-    jobs: Sequence[Job],
-    *,
-    workers: int | None = None,
-    on_done: Callable[[int], None] | None = None,
-) -> tuple[Checked, ...]:
-    """Look at many files in parallel, in the order given."""
-    return tuple(pool_map(check_file, jobs, workers=workers, on_done=on_done))
-
-
 def findings_of(checked: Checked, clip: str = "") -> tuple[Finding, ...]:
     """The problems of one file as findings."""
     return tuple(finding(checked.shown, p, clip) for p in checked.inspection.problems)
@@ -191,16 +184,16 @@ def validate_folder(
     folder: Path,
     *,
     allow_truncated: bool = False,
-    workers: int | None = None,
+    mapper: Mapper = map,
     on_start: Callable[[int], None] | None = None,
-    on_done: Callable[[int], None] | None = None,
 ) -> Validation:
     """Look at every audio file of a plain folder, or at one file.
 
     Parameters
     ----------
+    allow_truncated: a cut file is a warning rather than an error.
+    mapper: how the work is spread; ``earwitness.clips.validate`` does it over processes.
     on_start: called once with the number of files.
-    on_done: called with the number of files done so far.
 
     Raises
     ------
@@ -217,7 +210,7 @@ def validate_folder(
         on_start(len(paths))
     base = folder if folder.is_dir() else folder.parent
     jobs = [Job(path, printable(path.relative_to(base)), allow_truncated) for path in paths]
-    checked = check_files(jobs, workers=workers, on_done=on_done)
+    checked = tuple(mapper(check_file, jobs))
     found = [f for one in checked for f in findings_of(one)]
     for group in duplicates(
         (one.shown, one.sha256) for one in checked if one.inspection.ok

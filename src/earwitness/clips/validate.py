@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 from earwitness.audio.validate import (
     Checked,
     Finding,
     Job,
+    Mapper,
     Validation,
-    check_files,
+    check_file,
     duplicates,
     find_audio_files,
     findings_of,
@@ -19,6 +21,7 @@ from earwitness.audio.validate import (
     validate_folder,
 )
 from earwitness.clips.corpus import CLIPS_FILE, Clip, clip_path, load_clip_set
+from earwitness.jobs import pool_map
 
 SECONDS_TOLERANCE = 0.01
 """Records may be rounded; a difference above 10 ms is another recording."""
@@ -45,20 +48,19 @@ def validate(
     UsageError: no such folder, or no audio in it.
     DataError: ``clips.jsonl`` or the set card cannot be read.
     """
+    mapper = partial(pool_map, workers=workers, on_done=on_done)
     if (folder / CLIPS_FILE).is_file():
         return _validate_set(
             folder,
             allow_truncated=allow_truncated,
-            workers=workers,
+            mapper=mapper,
             on_start=on_start,
-            on_done=on_done,
         )
     return validate_folder(
         folder,
         allow_truncated=allow_truncated,
-        workers=workers,
+        mapper=mapper,
         on_start=on_start,
-        on_done=on_done,
     )
 
 
@@ -66,9 +68,8 @@ def _validate_set(
     folder: Path,
     *,
     allow_truncated: bool,
-    workers: int | None,
+    mapper: Mapper,
     on_start: Callable[[int], None] | None,
-    on_done: Callable[[int], None] | None,
 ) -> Validation:
     clip_set = load_clip_set(folder, check_files=False)
     jobs: list[Job] = []
@@ -88,7 +89,7 @@ def _validate_set(
     extra = [path for path in find_audio_files(folder) if path.resolve() not in listed]
     if on_start:
         on_start(len(jobs))
-    checked = check_files(jobs, workers=workers, on_done=on_done)
+    checked = tuple(mapper(check_file, jobs))
     for clip, one in zip(present, checked, strict=True):
         found.extend(findings_of(one, clip.id))
         found.extend(_against_record(clip, one))
@@ -148,7 +149,8 @@ def _against_record(clip: Clip, one: Checked) -> Iterator[Finding]:
     if seen.rate != clip.rate:
         wrong.append(f"{seen.rate} Hz, the record says {clip.rate} Hz")
     if seen.channels != clip.channels:
-        wrong.append(f"{seen.channels} channels, the record says {clip.channels}")
+        plural = "s" * (seen.channels > 1)
+        wrong.append(f"{seen.channels} channel{plural}, the record says {clip.channels}")
     if seen.frames and abs(seen.seconds - clip.seconds) > SECONDS_TOLERANCE:
         wrong.append(f"{seen.seconds:.3f} s, the record says {clip.seconds:.3f} s")
     if wrong:
