@@ -260,3 +260,9 @@ def test_a_folder_that_is_no_library(tmp_path: Path) -> None:
         read_library(tmp_path)
     with pytest.raises(DataError, match="no such folder"):
         read_library(tmp_path / "none")
+
+
+def test_the_documentation_lists_every_code() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "banks.md").read_text(encoding="utf-8")
+    for code, (severity, meaning) in CODES.items():
+        assert f"| {code} | {severity} | {meaning} |" in text
