@@ -15,7 +15,7 @@ from typing import Any
 from markupsafe import Markup
 
 from earwitness import __version__
-from earwitness.report import views
+from earwitness.report import overview, views
 from earwitness.report.boards import ReportData
 from earwitness.report.cards import card_views, commands, map_views, prompt_views
 from earwitness.report.numbers import clean, count
@@ -82,13 +82,13 @@ def render_page(data: ReportData, players: Players, *, title: str | None = None)
     page = environment.get_template("report.html.j2").render(
         title=title or DEFAULT_TITLE,
         version=__version__,
-        lead=views.lead(data),
-        warnings=views.warnings(data),
+        lead=overview.lead(data),
+        warnings=overview.warnings(data),
         sections=_sections(data, boards),
         boards=boards,
         kinds=OUTCOME_KINDS,
-        differences=views.difference_views(data),
-        signs=views.sign_views(data),
+        differences=overview.difference_views(data),
+        signs=overview.sign_views(data),
         browser={"intro": _browser_intro(rows, players)},
         cards=card_views(data),
         prompts=prompt_views(data),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from earwitness.report import figures
-from earwitness.report.boards import Board, ReportData, clips_of
+from earwitness.report.boards import Board
 from earwitness.report.numbers import (
     MISSING,
     count,
@@ -48,79 +48,6 @@ def cluster_word(board: Board) -> str:
 def board_title(board: Board) -> str:
     kind = "Leaderboard" if board.condition == "audio" else "Control"
     return f"{kind}: {board.condition}" + (f", {board.set_name}" if board.set_name else "")
-
-
-def lead(data: ReportData) -> str:
-    """What was measured, on what, with how much."""
-    first = data.boards[0]
-    names = {system.name for board in data.boards for system in board.systems}
-    most = max(scores.n for scores in first.leaderboard.systems)
-    clusters = max(scores.n_clusters for scores in first.leaderboard.systems)
-    task = (
-        "the emotion a voice expresses, one of "
-        if data.task == "emotion"
-        else f"{data.task}, one of "
-    )
-    where = plural(most, "clip")
-    if (word := cluster_word(first)) != "item":
-        where += f" by {plural(clusters, word)}"
-    if first.set_name:
-        licence = next(
-            (str(clips_of(s)["licence"]) for s in first.systems if clips_of(s).get("licence")), ""
-        )
-        where += f" of {first.set_name}" + (f" ({licence})" if licence else "")
-    words = f"{plural(len(names), 'system')} asked for {task}{len(data.labels)} labels, on {where}."
-    controls = sorted({board.condition for board in data.boards} - {"audio"})
-    if controls:
-        words += f" Controls: {', '.join(controls)}."
-    days = sorted(
-        str(system.card[key])[:10]
-        for board in data.boards
-        for system in board.systems
-        for key in ("started", "finished")
-        if system.card.get(key)
-    )
-    if days:
-        words += (
-            f" Asked on {days[0]}."
-            if days[0] == days[-1]
-            else f" Asked from {days[0]} to {days[-1]}."
-        )
-    return words
-
-
-def warnings(data: ReportData) -> list[dict[str, str]]:
-    """The badges at the top of the page."""
-    found = []
-    if data.synthetic:
-        found.append(
-            {
-                "css": "synthetic",
-                "title": "Synthetic clips: plumbing only. This is not emotion recognition.",
-                "text": "The clips were made by a speech synthesiser to show that every part works. "
-                "No figure here says anything about how well a model hears emotion.",
-            }
-        )
-    open_runs = [
-        (scores, board)
-        for board in data.boards
-        for scores in board.leaderboard.systems
-        if not scores.complete
-    ]
-    if open_runs:
-        listed = "; ".join(
-            f"{scores.name} ({board.condition}): {plural(scores.outcomes.get('failed', 0), 'item')} never answered, accuracy"
-            f" between {percent(scores.bounds[0])} and {percent(scores.bounds[1])}%"
-            for scores, board in open_runs
-        )
-        found.append(
-            {
-                "css": "incomplete",
-                "title": f"Incomplete: {plural(len(open_runs), 'run')} with items the model never answered.",
-                "text": listed + ". Run the same command again to ask only those.",
-            }
-        )
-    return found
 
 
 def board_view(board: Board) -> dict[str, Any]:
@@ -396,46 +323,3 @@ def _sentences(scores: Scores) -> str:
             f"Latency: median {seconds(scores.latency_median_s)} s, 95% within {seconds(scores.latency_p95_s)} s."
         )
     return " ".join(part for part in parts if part)
-
-
-def difference_views(data: ReportData) -> list[dict[str, str]]:
-    several = len({row.set_name for row in data.differences}) > 1
-    return [
-        {
-            "system": row.system + (f" ({row.set_name})" if several else ""),
-            "control": row.second,
-            "n": count(row.comparison.n_items),
-            "points": points(row.comparison.difference.value),
-            "interval": points_interval(row.comparison.difference),
-            "flip": p_value(row.comparison.p_sign_flip),
-            "holm": p_value(row.comparison.p_holm),
-            "mcnemar": p_value(row.comparison.p_mcnemar),
-        }
-        for row in data.differences
-    ]
-
-
-def sign_views(data: ReportData) -> list[dict[str, Any]]:
-    rows = []
-    for signs in data.signs:
-        flags = []
-        if signs.stuck:
-            flags.append("one reply to nearly everything")
-        if signs.copied:
-            flags.append("identical long replies")
-        if signs.deaf:
-            flags.append("silence changes nothing")
-        rows.append(
-            {
-                "system": signs.system,
-                "flags": flags,
-                "distinct": f"{count(signs.distinct)} of {count(signs.replies)}",
-                "top": figures.shorten(" ".join(signs.top_reply.split()), 60) or MISSING,
-                "share": percent(signs.top_count / signs.replies if signs.replies else None),
-                "copied": count(signs.copied),
-                "unchanged": f"{count(signs.unchanged)} of {count(signs.both)}"
-                if signs.both
-                else MISSING,
-            }
-        )
-    return rows
