@@ -32,6 +32,7 @@ from earwitness.scenes.bank_records import (
     Record,
     Register,
     RolePair,
+    RulesFile,
     Situation,
     Sound,
     Tag,
@@ -53,6 +54,7 @@ __all__ = [
     "Reaction",
     "Register",
     "RolePair",
+    "RulesFile",
     "Situation",
     "Sound",
     "Tag",
@@ -108,6 +110,7 @@ class Bank:
     ----------
     hash: SHA-256 of the content, 64 hexadecimal digits.
     common_words: lower-case words that name nothing because everybody uses them all the time.
+    rules: words and limits of its own for the dialogue rules, if it has any (``rules.yaml``).
     """
 
     id: str
@@ -125,6 +128,7 @@ class Bank:
     categories: tuple[Category, ...]
     templates: tuple[Template, ...]
     common_words: frozenset[str]
+    rules: RulesFile | None
     _index: Mapping[str, Mapping[str, object]] = field(repr=False, compare=False)
     _drawable: Mapping[str, tuple[str, ...]] = field(repr=False, compare=False)
     _rare: Mapping[str, tuple[str, ...]] = field(repr=False, compare=False)
@@ -321,6 +325,7 @@ def assemble(parts: Parts) -> Bank:
         for n, situation in enumerate(theme.situations, start=1)
     )
     words = frozenset(w.casefold() for _, part in parts.common_words() for w in part.words)
+    rules = tuple(part for _, part in parts.rules())
     contents: dict[str, tuple[Record, ...]] = {
         "locations": locations,
         "distance_profiles": profiles,
@@ -329,6 +334,8 @@ def assemble(parts: Parts) -> Bank:
         "registers": registers,
         "tags": tags,
     }
+    if rules:  # A bank without it keeps the hash it had before there were rules.
+        contents["rules"] = rules
     return Bank(
         id=header.id,
         version=header.version,
@@ -345,6 +352,7 @@ def assemble(parts: Parts) -> Bank:
         categories=categories,
         templates=templates,
         common_words=words,
+        rules=rules[0] if rules else None,
         _index={
             "location": {x.id: x for x in locations},
             "distance profile": {x.id: x for x in profiles},

@@ -20,6 +20,7 @@ from earwitness.scenes.bank_records import (
     Record,
     RegistersFile,
     RolesFile,
+    RulesFile,
     SoundsFile,
     TagsFile,
     TopicsFile,
@@ -92,6 +93,10 @@ class Parts:
         """Files of common words."""
         return self.of("common_words", CommonWordsFile)
 
+    def rules(self) -> Iterator[tuple[str, RulesFile]]:
+        """Files of words and limits for the dialogue rules."""
+        return self.of("rules", RulesFile)
+
 
 class _DuplicateKeyError(yaml.MarkedYAMLError):
     """A mapping has one key twice; YAML would silently keep the last."""
@@ -151,10 +156,9 @@ def read_parts(folder: Path) -> tuple[Parts, tuple[Finding, ...]]:
                     "Copy a whole bank to start from: earwitness scenes bank new DIR",
                 )
             )
-        if part == "bank" and len(paths) > 1:
-            findings.append(
-                Finding("B107", "error", "bank", "", f"{len(paths)} headers", "one bank.yaml")
-            )
+        if part in ("bank", "rules") and len(paths) > 1:
+            what = f"{len(paths)} files of it"
+            findings.append(Finding("B107", "error", part, "", what, f"one {part}.yaml"))
         found = []
         for path in paths:
             name = path.relative_to(folder).as_posix()

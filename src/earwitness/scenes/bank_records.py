@@ -267,6 +267,70 @@ class CommonWordsFile(Record):
     words: tuple[Text, ...]
 
 
+class LimitsPart(Record):
+    """Numeric limits of dialogues; what is not given stays as ``scenes/rules/limits.yaml`` has it."""
+
+    min_utterances: Annotated[int, Field(ge=1)] | None = None
+    max_utterances: Annotated[int, Field(ge=1)] | None = None
+    max_words: Annotated[int, Field(ge=1)] | None = None
+    max_turns_in_a_row: Annotated[int, Field(ge=1)] | None = None
+    min_share_of_turns: Share | None = None
+    min_share_of_words: Share | None = None
+    utterances_after_event: Annotated[int, Field(ge=0)] | None = None
+    utterances_between_reactions: Annotated[int, Field(ge=0)] | None = None
+    min_seconds: Positive | None = None
+    max_seconds: Positive | None = None
+    words_per_second: Positive | None = None
+    seconds_between_turns: Annotated[float, Field(ge=0)] | None = None
+    seconds_per_break: Annotated[float, Field(ge=0)] | None = None
+    seconds_per_tag: Annotated[float, Field(ge=0)] | None = None
+    min_topic_words: Annotated[int, Field(ge=1)] | None = None
+    max_topic_words: Annotated[int, Field(ge=1)] | None = None
+    max_shared_sentences: Share | None = None
+    max_shared_shingles: Share | None = None
+
+
+class RulesFile(Record):
+    """``rules.yaml`` (optional): words and limits that dialogues are checked with.
+
+    Each list that is given replaces the one of the bank's language (``scenes/rules/<language>.yaml``). An
+    entry is a word or a phrase, found whatever its case and punctuation; a trailing ``*`` stands for any
+    ending of its last word.
+    """
+
+    fillers: tuple[Text, ...] | None = Field(
+        default=None, description="Sounds of hesitation that voices read out as words."
+    )
+    phone_call: tuple[Text, ...] | None = Field(
+        default=None, description="What is said on the phone and never face to face."
+    )
+    stock_phrases: tuple[Text, ...] | None = Field(
+        default=None, description="Worn wordings that written talk falls back on."
+    )
+    sound_talk: tuple[Text, ...] | None = Field(
+        default=None, description="What is said about a sound without naming it."
+    )
+    not_sound_talk: tuple[Text, ...] | None = Field(
+        default=None, description="Phrases that contain one of sound_talk and mean something else."
+    )
+    causes: tuple[Text, ...] | None = Field(
+        default=None, description="What explains why somebody broke off."
+    )
+    repairs: tuple[Text, ...] | None = Field(
+        default=None, description="What somebody says who corrects or looks for a word."
+    )
+    harmless_repeats: tuple[Text, ...] | None = Field(
+        default=None, description="Words that are doubled in fluent talk."
+    )
+    label_words: tuple[Text, ...] | None = Field(
+        default=None, description="Words a script puts before a colon to say who speaks."
+    )
+    abbreviations: tuple[Text, ...] | None = Field(
+        default=None, description="Words whose full stop ends no sentence."
+    )
+    limits: LimitsPart | None = None
+
+
 PARTS: dict[str, type[Record]] = {
     "bank": Header,
     "locations": LocationsFile,
@@ -276,10 +340,11 @@ PARTS: dict[str, type[Record]] = {
     "tags": TagsFile,
     "topics": TopicsFile,
     "common_words": CommonWordsFile,
+    "rules": RulesFile,
 }
 """Part of a bank -> the class of its files. A part is ``PART.yaml`` or every ``PART/*.yaml``."""
 
-OPTIONAL_PARTS = ("common_words",)
+OPTIONAL_PARTS = ("common_words", "rules")
 
 
 def bank_schema() -> dict[str, Any]:
