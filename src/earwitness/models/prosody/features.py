@@ -217,7 +217,7 @@ def _rhythm(clip: Analysis) -> Named:
     pauses_s = np.asarray([stop - start for start, stop in runs(~active)]) * STEP_S
     pauses_s = pauses_s[pauses_s >= 0.08]
     values: Named = {
-        "rhythm_speech_s": float(np.log(speech_s)),
+        "rhythm_speech_log_s": float(np.log(speech_s)),
         "rhythm_voiced_share": _mean(voiced.astype(np.float64)),
         "rhythm_voiced_segments_per_s": len(voiced_s) / speech_s,
         "rhythm_pauses_per_s": len(pauses_s) / speech_s,
