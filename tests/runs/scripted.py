@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from earwitness.audio.io import Audio, file_sha256, write_audio
-
 from earwitness.errors import ModelError
 from earwitness.models.protocols import AudioRef, Limits, Prompt, Reply, Request
 from earwitness.runs.items import Item
