@@ -20,14 +20,15 @@ def test_a_tone_has_its_frequency_within_a_permille(hz: float) -> None:
     assert np.all(np.abs(middle / hz - 1) < 0.001)
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True, deadline=None, max_examples=25)
 @given(hz=st.floats(75, 450), first_formant=st.floats(300, 900), level=st.floats(1e-4, 1.0))
 def test_a_voice_has_its_pitch_within_one_percent_in_nearly_every_frame(
     hz: float, first_formant: float, level: float
 ) -> None:
     formants = ((first_formant, 90.0), (1500.0, 120.0), (2600.0, 150.0))
     track = track_pitch(level * pulses(hz, 0.6, formants=formants), RATE)
-    heard = track.f0_hz[track.voiced]
+    # Where the pulses begin and end, a resonator rings at its own frequency.
+    heard = track.f0_hz[track.voiced][5:-5]
     assert len(heard) > 40
     assert np.mean(np.abs(heard / hz - 1) < 0.01) > 0.95
 

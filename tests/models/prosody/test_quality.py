@@ -17,7 +17,7 @@ def changes(voice: np.ndarray) -> CycleChanges:
 @pytest.mark.parametrize("f0", [100.0, 160.0, 230.0])
 def test_a_steady_voice_has_no_jitter_and_no_shimmer(f0: float) -> None:
     found = changes(pulses(f0))
-    assert found.jitter < 0.002
+    assert found.jitter < 0.004
     assert found.shimmer_db < 0.1
     assert found.cycles == pytest.approx(f0, rel=0.1)
 
