@@ -53,8 +53,8 @@ def test_every_figure_is_xml_with_text_title_and_description(data: ReportData) -
         ids = [element.get("id") for element in root.iter() if element.get("id")]
         assert len(ids) == len(set(ids))
         assert (root.get("aria-labelledby") or "").split() == ids[:2]
-        assert (root.findtext(f"{SVG}title") or "")
-        assert (root.findtext(f"{SVG}desc") or "")
+        assert root.findtext(f"{SVG}title") or ""
+        assert root.findtext(f"{SVG}desc") or ""
         assert words(canvas)
         assert "nan" not in canvas.standalone().lower()
 
