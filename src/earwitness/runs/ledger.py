@@ -14,20 +14,16 @@ of a million replies opens in little.
 
 from __future__ import annotations
 
-import contextlib
-import errno
-import fcntl
-import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import Any
 
-from earwitness.errors import DataError, ModelError, UsageError
+from earwitness.errors import ModelError
 from earwitness.models.protocols import Reply, Usage
+from earwitness.runs.jsonlines import JsonLines
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,88 +144,25 @@ class Ledger:
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path = path
         self.read_only = read_only
-        self.repaired_bytes = 0
         self._index = _Index()
-        self._writer: int | None = None
-        if not read_only:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            # Unbuffered: what a failed write leaves behind must not be flushed again later.
-            self._writer = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
-            self._lock(self._writer)
-        self._reader: IO[bytes] = path.open("rb")
-        try:
-            self._end = self._scan()
-        except BaseException:
-            self.close()
-            raise
+        self._file = JsonLines(
+            path,
+            read_only=read_only,
+            keys=("kind", "key"),
+            entry="a ledger entry",
+            note=self._index.note,
+            busy="another process is working on this run",
+            busy_step="Wait for it to end, or give this one another --out folder.",
+            kept="every reply stored so far is kept",
+        )
 
-    def _lock(self, writer: int) -> None:
-        try:
-            fcntl.flock(writer, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(writer)
-            raise UsageError(
-                str(self.path),
-                "another process is working on this run",
-                next_step="Wait for it to end, or give this one another --out folder.",
-            ) from None
-
-    def _scan(self) -> int:
-        """Index every line; cut a torn last one. Returns the length of what is whole."""
-        offset = 0
-        for number, raw in enumerate(self._reader, start=1):
-            line = self._parse(raw)
-            if line is None:
-                if self._reader.read(1):
-                    raise DataError(
-                        f"{self.path}:{number}",
-                        f"a line that is not a ledger entry: {raw[:60]!r}",
-                        wanted="one JSON object with kind and key",
-                        next_step="Restore the file from a copy; nothing was changed.",
-                    )
-                self.repaired_bytes = len(raw)
-                if self._writer is not None:
-                    os.ftruncate(self._writer, offset)
-                return offset
-            self._index.note(line, offset)
-            offset += len(raw)
-            if not raw.endswith(b"\n") and self._writer is not None:
-                os.write(self._writer, b"\n")
-                offset += 1
-        return offset
-
-    @staticmethod
-    def _parse(raw: bytes) -> dict[str, Any] | None:
-        try:
-            line = json.loads(raw)
-        except ValueError:
-            return None
-        if isinstance(line, dict) and "kind" in line and "key" in line:
-            return line
-        return None
+    @property
+    def repaired_bytes(self) -> int:
+        """Length of the torn last line that was found on opening."""
+        return self._file.repaired_bytes
 
     def _write(self, line: dict[str, Any]) -> None:
-        if self._writer is None:
-            raise UsageError(str(self.path), "is open for reading only", wanted="a ledger to write")
-        data = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
-        # Lone surrogates can come out of a model's broken JSON; they must not stop a run.
-        encoded = data.encode("utf-8", errors="backslashreplace") + b"\n"
-        try:
-            written = os.write(self._writer, encoded)
-            if written < len(encoded):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        except OSError as error:
-            # A half-written line must not become the start of the next one.
-            with contextlib.suppress(OSError):
-                os.ftruncate(self._writer, self._end)
-            raise DataError(
-                str(self.path),
-                f"cannot be written: {error.strerror or error}",
-                next_step="Free space or fix the permissions and run the same command again: "
-                "every reply stored so far is kept.",
-            ) from error
-        self._index.note(line, self._end)
-        self._end += len(encoded)
+        self._file.append(line)
 
     def started(self, key: str, *, item: str, attempt: int) -> None:
         """Write that a call is about to be made."""
@@ -282,28 +215,23 @@ class Ledger:
             }
         )
 
-    def _line_at(self, offset: int) -> dict[str, Any]:
-        self._reader.seek(offset)
-        line: dict[str, Any] = json.loads(self._reader.readline())
-        return line
-
     def has_reply(self, key: str) -> bool:
         return key in self._index.replies
 
     def get_reply(self, key: str) -> Reply | None:
         """The stored reply, or None."""
         offset = self._index.replies.get(key)
-        return None if offset is None else reply_from_json(self._line_at(offset)["reply"])
+        return None if offset is None else reply_from_json(self._file.read(offset)["reply"])
 
     def get_entry(self, key: str) -> tuple[Reply | None, Failure | None, float | None]:
         """Reply, failure and cost of a key; all None where it was never asked to an end."""
         offset = self._index.replies.get(key)
         if offset is not None:
-            line = self._line_at(offset)
+            line = self._file.read(offset)
             return reply_from_json(line["reply"]), None, line.get("cost_usd")
         offset = self._index.failures.get(key)
         if offset is not None:
-            line = self._line_at(offset)
+            line = self._file.read(offset)
             failure = Failure(line["error"], line["message"], line["status"], line["attempts"])
             return None, failure, None
         return None, None, None
@@ -315,11 +243,7 @@ class Ledger:
 
     def close(self) -> None:
         """Let go of the file; written lines are made durable first."""
-        self._reader.close()
-        if self._writer is not None:
-            os.fsync(self._writer)
-            os.close(self._writer)
-            self._writer = None
+        self._file.close()
 
     def __enter__(self) -> Ledger:
         return self
