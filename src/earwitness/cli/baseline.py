@@ -54,6 +54,7 @@ def train(
       earwitness run emotion --clips sets/ravdess --model baseline/prosody -M weights=prosody.model --out runs
     """
     from rich.console import Console
+    from rich.markup import escape
 
     from earwitness.clips.corpus import load_clip_set
     from earwitness.clips.training import train_prosody
@@ -69,8 +70,9 @@ def train(
         return
     summary = _training_summary(trained)
     console.print(
-        f"[bold]{trained.path}[/]: {summary['clips']} clips of {summary['speakers']} speakers, "
-        f"{summary['folds'] or 'no'} folds, {', '.join(summary['labels'])}"
+        f"[bold]{escape(str(trained.path))}[/]: {summary['clips']} clips of {summary['speakers']} speakers, "
+        f"{summary['folds'] or 'no'} folds, {', '.join(summary['labels'])}",
+        soft_wrap=True,
     )
     if trained.repeated:
         console.print(f"{trained.repeated} copies of the same recordings were left out")
@@ -82,6 +84,7 @@ def train(
         f"Score with: earwitness run emotion --clips DIR --model baseline/prosody "
         f"-M weights={trained.path} --out RUNS",
         highlight=False,
+        markup=False,
         soft_wrap=True,
     )
 
@@ -95,7 +98,7 @@ def evaluate(
     ),
     seed: int = typer.Option(0, help="Divides the speakers, and draws intervals."),
     shuffle_labels: bool = typer.Option(
-        False, help="Control: permute labels within speakers; scores must fall to chance."
+        False, help="Control: permute labels within speakers; scores must scatter about chance."
     ),
     workers: int | None = typer.Option(None, min=1, help="Processes [default: one a processor]."),
     as_json: bool = typer.Option(False, "--json", help="Print all results as JSON."),
@@ -137,6 +140,8 @@ def evaluate(
 def print_evaluation(console: Console, found: Evaluation) -> None:
     """Tables of a cross-validation: systems, speakers, recall by label, paired gains."""
     from rich.table import Table
+
+    from earwitness.stats.intervals import FEW_CLUSTERS
 
     first = found.systems[0]
     chance = 1 / len(first.labels)
@@ -182,6 +187,8 @@ def print_evaluation(console: Console, found: Evaluation) -> None:
             soft_wrap=True,
             highlight=False,
         )
+    if found.n_speakers < FEW_CLUSTERS:
+        console.print(f"few speakers ({found.n_speakers}): the intervals are rough")
 
 
 def _training_summary(trained: Trained) -> dict[str, Any]:

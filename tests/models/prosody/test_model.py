@@ -90,7 +90,7 @@ def test_new_speakers_are_answered_by_the_classifier_of_all_clips(
 
 def test_a_run_over_speakers_it_heard_is_refused(single: Trained, voices: ClipSet) -> None:
     model = opened(single)
-    with pytest.raises(UsageError, match="was trained on 4 of the speakers .*: voice0, .*--folds"):
+    with pytest.raises(UsageError, match=r"was trained on 4 of the speakers .*: voice0, .*--folds"):
         model.preflight(requests_of(voices))
     with pytest.raises(ModelError, match="was trained on 1 of the speakers") as caught:
         ask(model, requests_of(voices)[0])
@@ -101,7 +101,7 @@ def test_a_run_over_recordings_it_heard_under_another_name_is_refused(
     folded: Trained, single: Trained, voices: ClipSet
 ) -> None:
     for trained in (single, folded):
-        with pytest.raises(UsageError, match="trained on 36 of the recordings .* another speaker"):
+        with pytest.raises(UsageError, match=r"trained on 36 of the recordings .* another speaker"):
             opened(trained).preflight(requests_of(voices, "somebody-else"))
 
 
@@ -127,7 +127,7 @@ def test_clips_without_a_speaker_are_refused_unless_vouched_for(
     folded: Trained, other_voices: ClipSet
 ) -> None:
     nameless = requests_of(other_voices, "")
-    with pytest.raises(UsageError, match="18 of 18 clips have no speaker.*unknown_speakers=allow"):
+    with pytest.raises(UsageError, match=r"18 of 18 clips have no speaker.*unknown_speakers=allow"):
         opened(folded).preflight(nameless)
     with pytest.raises(ModelError, match="no speaker"):
         ask(opened(folded), replace(nameless[0], metadata={}))
@@ -181,7 +181,7 @@ def test_no_audio_and_a_changed_file_are_errors_that_do_not_pass(
 def test_weights_are_asked_for_and_looked_at(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no weights given; wanted -M weights=FILE"):
         open_prosody({})
-    with pytest.raises(UsageError, match="unknown option 'weigths'.*Did you mean 'weights'"):
+    with pytest.raises(UsageError, match=r"unknown option 'weigths'.*Did you mean 'weights'"):
         open_prosody({"weigths": "x"})
     with pytest.raises(DataError, match="cannot be read"):
         open_prosody({"weights": str(tmp_path / "none")})

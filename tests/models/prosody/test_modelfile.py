@@ -108,7 +108,7 @@ def test_support_vectors_of_a_fold_are_clips_of_other_speakers(folded: Trained) 
 def test_other_files_are_refused(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "x.model"
     path.write_bytes(data)
-    with pytest.raises(DataError, match="x.model: not a model file, or a damaged one"):
+    with pytest.raises(DataError, match=r"x.model: not a model file, or a damaged one"):
         read_model(path)
 
 
@@ -157,5 +157,5 @@ def test_a_card_of_something_else_is_refused(
 
 def test_a_missing_array_is_refused(folded: Trained, tmp_path: Path) -> None:
     path = rewritten(folded.path, tmp_path / "z.model", {"all/mean.npy": None})
-    with pytest.raises(DataError, match="all/mean.npy"):
+    with pytest.raises(DataError, match=r"all/mean.npy"):
         read_model(path)
