@@ -21,13 +21,12 @@ import yaml
 
 from earwitness.scenes.bank_records import LimitsPart
 from earwitness.scenes.dialogue_records import Dialogue
+from earwitness.scenes.rules.sentences import words_in
 from earwitness.scenes.scenario import BANDS, Band, Scenario
 from earwitness.scenes.tags import split_tags, strip_tags
 
 FOLDER = Path(__file__).parent
 
-# Han and kana are written without spaces, so each character counts; elsewhere a hyphen divides words.
-_WORD = re.compile(r"[぀-ヿ㐀-鿿]|[^\W_぀-ヿ㐀-鿿]+(?:['’][^\W_]+)*")
 BREAK = re.compile(r"\.{2,}|…|[—–]|(?<!\w)-+(?!\w)|--+|(?<=\w)-+(?=\s|$)")
 """An ellipsis or a dash: the speech is held up here. A hyphen inside a word is none."""
 
@@ -110,7 +109,7 @@ def count_words(text: str) -> int:
     >>> count_words("It's a well-known [sighs] thing.")
     5
     """
-    return len(_WORD.findall(strip_tags(text)))
+    return len(words_in(strip_tags(text)))
 
 
 def spoken_seconds(dialogue: Dialogue, limits: Limits | None = None) -> float:
