@@ -16,7 +16,7 @@ from earwitness.errors import DataError
 from earwitness.scenes.plan import Preset
 from earwitness.scenes.scenario import Split
 
-FORMAT = 1
+FORMAT: Literal[1] = 1
 
 
 class _Part(BaseModel):
