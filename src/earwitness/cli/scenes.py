@@ -6,7 +6,7 @@ import importlib
 
 import typer
 
-PARTS = ("bank",)
+PARTS = ("bank", "check")
 """Modules ``scenes_<part>``; each has ``register_<part>(group)``."""
 
 

@@ -18,6 +18,8 @@ from earwitness.scenes.dialogue_records import (
     dialogue_to_json,
     embedded_scenario,
 )
+from earwitness.scenes.rules.checking import RULES, Checker, check
+from earwitness.scenes.rules.corpus import NearDuplicates
 from earwitness.scenes.rules.limits import (
     Limits,
     band_range,
@@ -25,25 +27,36 @@ from earwitness.scenes.rules.limits import (
     default_limits,
     spoken_seconds,
 )
+from earwitness.scenes.rules.registry import Rule, Violation
+from earwitness.scenes.rules.vocabulary import Vocabulary, load_vocabulary, vocabulary_of
 from earwitness.scenes.scenario import Scenario
 from earwitness.scenes.tags import even_spaces, split_tags, strip_tags, tag_of
 
 __all__ = [
+    "RULES",
     "SPEAKERS",
+    "Checker",
     "Dialogue",
     "EventMark",
     "Limits",
+    "NearDuplicates",
+    "Rule",
     "TagStyle",
     "Utterance",
+    "Violation",
+    "Vocabulary",
     "band_range",
+    "check",
     "count_words",
     "default_limits",
     "dialogue_from_json",
     "dialogue_to_json",
     "embedded_scenario",
+    "load_vocabulary",
     "plain_text",
     "render_transcript",
     "spoken_seconds",
+    "vocabulary_of",
 ]
 
 TagStyle = Literal["heard", "written", "none"]

@@ -57,7 +57,7 @@ def sentences_in(
     Examples
     --------
     >>> text = "I... I don't know. Ask Dr. Bell!"
-    >>> [text[start:end] for start, end in sentences_in(text)]
+    >>> [text[start:end] for start, end in sentences_in(text, frozenset({"dr"}))]
     ["I... I don't know.", 'Ask Dr. Bell!']
     """
     found = []
