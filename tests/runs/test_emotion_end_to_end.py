@@ -257,3 +257,28 @@ def test_a_dry_run_shows_everything_and_asks_nothing(clip_set: ClipSet, tmp_path
     assert "surprise" in done.stdout
     assert str(CLIPS) in done.stdout
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("label_map", "kind"), [(None, "unmapped"), ("vendor-default", "answered")]
+)
+def test_a_run_remembers_the_map_its_labels_are_read_with(
+    clip_set: ClipSet, tmp_path: Path, label_map: str | None, kind: str
+) -> None:
+    with OpenAIServer(choose=lambda call: reply("calm")) as server:
+        [run] = plan_runs(
+            clip_set,
+            models=["openai/stand-in"],
+            options={"base_url": server.url},
+            models_file=None,
+            prompt_sets=["vab"],
+            conditions=["audio"],
+            out=tmp_path,
+            label_map=label_map,
+        )
+        asyncio.run(carry_out(run, RunnerSettings()))
+    outcomes = [decision.outcome for decision in system(run.folder).decisions]
+    assert {outcome.kind for outcome in outcomes} == {kind}
+    if label_map:
+        assert {outcome.label for outcome in outcomes} == {"neutral"}
+        assert RunFolder(run.folder).card()["label_map"]["id"] == "vendor-default"

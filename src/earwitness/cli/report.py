@@ -38,6 +38,11 @@ def report(
         "--priors",
         help="YAML, JSON or CSV file with the weight of each label in your own traffic.",
     ),
+    label_map: str | None = typer.Option(
+        None,
+        "--label-map",
+        help="Read native labels with this map instead of the one each run was made for.",
+    ),
     title: str | None = typer.Option(None, "--title", help="Heading of the page."),
     seed: int = typer.Option(0, "--seed", help="Seed of all resampling."),
     accept_failed: bool = typer.Option(
@@ -71,7 +76,7 @@ def report(
 
     check_options(bundle=bundle, embed_audio=embed_audio)
     weights = read_priors(priors, EMOTIONS) if priors is not None else None
-    systems = _systems(runs, accept_failed=accept_failed, quiet=as_json)
+    systems = _systems(runs, label_map=label_map, accept_failed=accept_failed, quiet=as_json)
     data = build(systems, EMOTIONS, priors=weights, seed=seed)
     paths = write_data(data, out, bundle=bundle, embed_audio=embed_audio, title=title)
     if as_json:
@@ -86,7 +91,9 @@ def report(
         raise typer.Exit(3)
 
 
-def _systems(paths: list[Path], *, accept_failed: bool, quiet: bool) -> list[System]:
+def _systems(
+    paths: list[Path], *, label_map: str | None, accept_failed: bool, quiet: bool
+) -> list[System]:
     from dataclasses import replace
 
     from rich.console import Console
@@ -98,13 +105,14 @@ def _systems(paths: list[Path], *, accept_failed: bool, quiet: bool) -> list[Sys
     folders = [path for path in paths if path not in tables]
     systems: list[System] = []
     if folders:
-        found = find_runs(folders)
         console = Console(stderr=True, quiet=quiet)
-        with console.status("") as status:
-            for number, folder in enumerate(found, start=1):
-                status.update(f"reading run {number} of {len(found)}: {folder.name}")
-                systems += systems_of([folder], accept_failed=accept_failed)
-            status.update("scoring and drawing")
+        with console.status("reading runs") as status:
+            systems += systems_of(
+                find_runs(folders),
+                label_map=label_map,
+                accept_failed=accept_failed,
+                on_folder=lambda folder: status.update(f"reading {folder.name}"),
+            )
     if tables:
         from earwitness.tasks.predictions import read_predictions
 
@@ -129,28 +137,10 @@ def _print_tables(data: ReportData, paths: ReportPaths) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from earwitness.report.terminal import print_leaderboard
+    from earwitness.report.terminal import print_boards
 
     console = Console()
-    for board in data.boards:
-        if board.set_name:
-            console.print(Text(board.set_name, style="bold"))
-        print_leaderboard(console, board.leaderboard)
-    if data.synthetic:
-        console.print(
-            Text(
-                "Synthetic clips: plumbing only. This is not emotion recognition.",
-                style="bold yellow",
-            )
-        )
-    for signs in data.signs:
-        if signs.deaf:
-            console.print(
-                Text(
-                    f"note: {signs.system} gives the same answer to silence in {signs.unchanged} of {signs.both} items",
-                    style="yellow",
-                )
-            )
+    print_boards(console, data)
     console.print()
     for what in (paths.html, paths.csv, paths.predictions):
         console.print(Text(str(what)), soft_wrap=True)

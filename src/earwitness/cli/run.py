@@ -54,6 +54,9 @@ def emotion(
     ),
     conditions: str = typer.Option("audio", help="What is sent: audio, silence, blind."),
     limit: int | None = typer.Option(None, min=1, help="Only the first N clips, label by label."),
+    label_map: str | None = typer.Option(
+        None, help="Map (name or YAML file) for a vendor's own labels; see earwitness clips labels."
+    ),
     dry_run: bool = typer.Option(False, help="Show prompt, payload sizes and calls; ask nothing."),
     concurrency: int = typer.Option(8, min=1, help="Calls at the same time."),
     max_retries: int = typer.Option(
@@ -120,6 +123,7 @@ def emotion(
         conditions=_words(conditions),
         out=out,
         limit=limit,
+        label_map=label_map,
     )
     if dry_run:
         _show_forecast(runs, settings.price, as_json=as_json)
@@ -229,31 +233,25 @@ def _show_forecast(runs: tuple[PlannedRun, ...], price: Any, *, as_json: bool) -
 def _score(
     runs: tuple[PlannedRun, ...], out: Path, *, accept_failed: bool, report: bool, quiet: bool
 ) -> dict[str, str]:
-    from dataclasses import asdict
-
     from rich.console import Console
 
     from earwitness.clips.corpus import EMOTIONS
-    from earwitness.report import write_report
-    from earwitness.report.terminal import print_leaderboard
-    from earwitness.tasks.emotion_runs import conditions_of, systems_of
-    from earwitness.tasks.scoring import leaderboard
+    from earwitness.report.boards import build
+    from earwitness.report.build import write_data
+    from earwitness.report.terminal import print_boards
+    from earwitness.tasks.emotion_runs import systems_of
 
     folders = [run.folder for run in runs]
-    systems = systems_of(folders, accept_failed=accept_failed)
+    data = build(systems_of(folders, accept_failed=accept_failed), EMOTIONS)
     if not quiet:
-        console = Console()
-        for condition in conditions_of(folders):
-            asked = [system for system in systems if system.decisions[0].condition == condition]
-            print_leaderboard(
-                console, leaderboard(asked, EMOTIONS, task="emotion", condition=condition)
-            )
+        print_boards(Console(), data)
     if not report:
         return {}
-    paths = {name: str(path) for name, path in asdict(write_report(systems, out)).items()}
+    paths = write_data(data, out)
     if not quiet:
-        Console().print(f"report: {paths['html']}", highlight=False, soft_wrap=True)
-    return paths
+        Console().print(f"report: {paths.html}", highlight=False, markup=False, soft_wrap=True)
+    names = ("html", "csv", "json", "md", "predictions")
+    return {name: str(getattr(paths, name)) for name in names}
 
 
 def _print_summaries(

@@ -9,7 +9,6 @@ import typer
 
 if TYPE_CHECKING:
     from earwitness.clips.labels import LabelMap
-    from earwitness.report.boards import ReportData
     from earwitness.tasks.records import System
 
 
@@ -78,11 +77,14 @@ def score(
     """
     from dataclasses import replace
 
+    from rich.console import Console
+
     from earwitness.clips.corpus import EMOTIONS
     from earwitness.clips.labels import load_label_map
     from earwitness.errors import UsageError
     from earwitness.report.boards import build
     from earwitness.report.priors import read_priors
+    from earwitness.report.terminal import print_boards
 
     if not runs and not predictions:
         raise UsageError("score", "nothing to score", "run folders, or --predictions FILE.csv")
@@ -93,7 +95,7 @@ def score(
     chosen_map = load_label_map(label_map) if label_map else None
     weights = read_priors(priors, EMOTIONS) if priors is not None else None
     systems = [
-        *_from_runs(runs or [], condition, chosen_map),
+        *_from_runs(runs or [], condition, label_map),
         *_from_tables(predictions or [], columns, clips, chosen_map, condition),
     ]
     systems = [replace(system, accept_failed=accept_failed) for system in systems]
@@ -107,7 +109,7 @@ def score(
 
         typer.echo(leaderboard_json(data).rstrip("\n"))
     else:
-        _print(data, rules=rules)
+        print_boards(Console(), data, rules=rules)
         if out is not None:
             typer.echo(f"\n{page}")
     if not data.complete:
@@ -119,35 +121,23 @@ def score(
         raise typer.Exit(3)
 
 
-def _from_runs(runs: list[Path], condition: str | None, label_map: LabelMap | None) -> list[System]:
+def _from_runs(runs: list[Path], condition: str | None, label_map: str | None) -> list[System]:
     if not runs:
         return []
     from rich.console import Console
 
-    from earwitness.errors import UsageError
-    from earwitness.runs.folder import RunFolder, find_runs
-    from earwitness.tasks import emotion
+    from earwitness.runs.folder import find_runs
+    from earwitness.tasks.emotion_runs import systems_of
 
-    systems: list[System] = []
-    seen: dict[str, None] = {}
-    folders = find_runs(runs)
-    with Console(stderr=True).status("") as status:
-        for number, folder in enumerate(folders, start=1):
-            status.update(f"reading run {number} of {len(folders)}: {folder.name}")
-            conditions = [
-                str(name) for name in RunFolder(folder).card().get("conditions", ["audio"])
-            ]
-            seen |= dict.fromkeys(conditions)
-            systems += [
-                emotion.system(folder, condition=name, label_map=label_map)
-                for name in conditions
-                if condition is None or name == condition
-            ]
-    if not systems:
-        raise UsageError(
-            "--condition", f"no run was asked under {condition!r}", f"one of: {', '.join(seen)}"
+    with Console(stderr=True).status("reading runs") as status:
+        return list(
+            systems_of(
+                find_runs(runs),
+                condition=condition,
+                label_map=label_map,
+                on_folder=lambda folder: status.update(f"reading {folder.name}"),
+            )
         )
-    return systems
 
 
 def _from_tables(
@@ -182,29 +172,3 @@ def _from_tables(
     if tables and not systems:
         raise UsageError("--condition", f"no table has rows under {condition!r}")
     return systems
-
-
-def _print(data: ReportData, *, rules: bool) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    from earwitness.report.terminal import print_leaderboard
-
-    console = Console()
-    for board in data.boards:
-        if board.set_name:
-            console.print(Text(board.set_name, style="bold"))
-        print_leaderboard(console, board.leaderboard)
-        for scores in board.leaderboard.systems if rules else ():
-            table = Table("rule", "replies", title=Text(scores.name), title_justify="left")
-            for rule, count in sorted(scores.rules.items(), key=lambda pair: (-pair[1], pair[0])):
-                table.add_row(Text(rule), str(count))
-            console.print(table)
-    if data.synthetic:
-        console.print(
-            Text(
-                "Synthetic clips: plumbing only. This is not emotion recognition.",
-                style="bold yellow",
-            )
-        )

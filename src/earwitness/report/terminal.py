@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.table import Table
+from rich.text import Text
+
 from earwitness.report.figures import shorten
 from earwitness.report.numbers import (
     dollars,
@@ -20,6 +23,8 @@ from earwitness.tasks.records import Leaderboard, Scores
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from earwitness.report.boards import ReportData
 
 BAR_WIDTH = 21
 """Characters of an interval bar: one for every five percent, from 0 to 100."""
@@ -63,8 +68,6 @@ def interval_bar(
 def print_leaderboard(console: Console, board: Leaderboard) -> None:
     """Print systems, outcome counts, comparisons and notes."""
     from rich import box
-    from rich.table import Table
-    from rich.text import Text
 
     chance = 1 / len(board.labels)
     plain = not console.encoding.lower().startswith("utf")
@@ -128,8 +131,6 @@ def _counts_line(scores: Scores) -> str:
 
 def _print_pairs(console: Console, board: Leaderboard) -> None:
     from rich import box
-    from rich.table import Table
-    from rich.text import Text
 
     plain = not console.encoding.lower().startswith("utf")
     table = Table(
@@ -156,3 +157,29 @@ def _print_pairs(console: Console, board: Leaderboard) -> None:
         console.print(
             Text(f"note: {len(ordered) - MAX_PAIRS} more pairs in leaderboard.json", style="dim")
         )
+
+
+def print_boards(console: Console, data: ReportData, *, rules: bool = False) -> None:
+    """Print every leaderboard of a report with what must be known beside the figures.
+
+    ``rules`` adds, for each system, which rule decided how many replies.
+    """
+    for board in data.boards:
+        if board.set_name:
+            console.print(Text(board.set_name, style="bold"))
+        print_leaderboard(console, board.leaderboard)
+        for scores in board.leaderboard.systems if rules else ():
+            table = Table("rule", "replies", title=Text(scores.name), title_justify="left")
+            for rule, count in sorted(scores.rules.items(), key=lambda pair: (-pair[1], pair[0])):
+                table.add_row(Text(rule), str(count))
+            console.print(table)
+    if data.synthetic:
+        warning = "Synthetic clips: plumbing only. This is not emotion recognition."
+        console.print(Text(warning, style="bold yellow"))
+    for signs in data.signs:
+        if signs.deaf:
+            note = (
+                f"note: {signs.system} gives the same answer to silence in {signs.unchanged} of "
+                f"{signs.both} items"
+            )
+            console.print(Text(note, style="yellow"))

@@ -209,6 +209,34 @@ def _score_map() -> LabelMap:
     return load_label_map(SCORE_MAP)
 
 
+def _map_of(card: Mapping[str, Any]) -> LabelMap | None:
+    """The label map a run was made for (a vendor's own), if it names one."""
+    from earwitness.clips.labels import load_label_map
+
+    named = card.get("label_map")
+    return load_label_map(str(named["name"])) if isinstance(named, Mapping) else None
+
+
+def describe(clip_set: ClipSet) -> dict[str, object]:
+    """What cards of runs and reports say of a clip set."""
+    card = clip_set.card
+    return {
+        "name": card.name,
+        "version": card.version,
+        "revision": card.revision,
+        "licence": card.licence,
+        "use": card.use,
+        "redistribute": card.redistribute,
+        "synthetic": card.synthetic,
+        "source": card.source,
+        "label_map": card.label_map,
+        "conversion": card.conversion,
+        "sha256": clip_set.sha256,
+        "folder": str(clip_set.folder),
+        "n": len(clip_set.clips),
+    }
+
+
 def system(
     folder: Path,
     *,
@@ -243,6 +271,7 @@ def system(
     prompt = card.get("prompt")
     prompt_text = str(prompt.get("text") or "") if isinstance(prompt, Mapping) else ""
     codes = option_codes(prompt_text, lexicon())
+    label_map = label_map or _map_of(card)
     used_map = label_map or (_score_map() if vectors else None)
     decisions = tuple(_decision(answer, label_map, codes, pool) for answer in answers)
     scoring: dict[str, Any] = {

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from earwitness.clips.corpus import ClipSet
+from earwitness.clips.labels import load_label_map
 from earwitness.errors import UsageError
 from earwitness.models.registry import open_model
 from earwitness.runs.card import make_card
@@ -28,13 +28,14 @@ def plan_runs(
     conditions: Sequence[str],
     out: Path,
     limit: int | None = None,
+    label_map: str | None = None,
 ) -> tuple[PlannedRun, ...]:
     """One run for every model and prompt; nothing is asked or written yet.
 
     Raises
     ------
     UsageError: a model or condition is unknown, or one is named twice.
-    DataError: a prompt set cannot be read.
+    DataError: a prompt set or label map cannot be read.
     """
     for what, names in (("--model", models), ("--prompt-set", prompt_sets)):
         doubled = sorted({name for name in names if names.count(name) > 1})
@@ -62,48 +63,66 @@ def plan_runs(
                     "system": prompt_set.prompt.system,
                 },
                 conditions=conditions,
-                stimuli=_describe(clip_set),
+                stimuli=emotion.describe(clip_set),
                 n_items=len(questions),
-                extra={"parser_version": emotion.PARSER_VERSION},
+                extra={
+                    "parser_version": emotion.PARSER_VERSION,
+                    "label_map": _map_used(label_map or getattr(model, "label_map", None)),
+                },
             )
             folder = out / folder_name(emotion.TASK, model_name, prompt_set.id)
             runs.append(PlannedRun(folder, name, card, questions, model))
     return tuple(runs)
 
 
-def _describe(clip_set: ClipSet) -> dict[str, object]:
-    card = clip_set.card
+def _map_used(name: str | None) -> dict[str, str] | None:
+    """The label map a run is to be read with, as its card names it."""
+    if name is None:
+        return None
+    label_map = load_label_map(name)
     return {
-        "name": card.name,
-        "version": card.version,
-        "revision": card.revision,
-        "licence": card.licence,
-        "use": card.use,
-        "redistribute": card.redistribute,
-        "synthetic": card.synthetic,
-        "source": card.source,
-        "label_map": card.label_map,
-        "conversion": card.conversion,
-        "sha256": clip_set.sha256,
-        "folder": str(clip_set.folder),
-        "n": len(clip_set.clips),
+        "name": name,
+        "id": label_map.id,
+        "version": label_map.version,
+        "hash": label_map.hash,
     }
 
 
-def conditions_of(folders: Sequence[Path]) -> tuple[str, ...]:
-    """Every condition that some run was asked under, in the order first met."""
+def systems_of(
+    folders: Sequence[Path],
+    *,
+    condition: str | None = None,
+    label_map: str | None = None,
+    accept_failed: bool = False,
+    on_folder: Callable[[Path], None] | None = None,
+) -> tuple[System, ...]:
+    """Every run under every condition it was asked under, with replies parsed anew.
+
+    Parameters
+    ----------
+    condition: only this one; None means all.
+    label_map: name or file of a map to read native labels with; None means the run's own.
+    on_folder: called before each run is read.
+
+    Raises
+    ------
+    UsageError: no run was asked under ``condition``.
+    """
+    chosen = load_label_map(label_map) if label_map else None
+    systems: list[System] = []
     seen: dict[str, None] = {}
     for folder in folders:
-        for condition in RunFolder(folder).card()["conditions"]:
-            seen.setdefault(condition)
-    return tuple(seen)
-
-
-def systems_of(folders: Sequence[Path], *, accept_failed: bool = False) -> tuple[System, ...]:
-    """Every run under every condition it was asked under, with replies parsed anew."""
-    systems = []
-    for folder in folders:
-        for condition in RunFolder(folder).card()["conditions"]:
-            system = emotion.system(folder, condition=condition)
-            systems.append(replace(system, accept_failed=accept_failed))
+        if on_folder:
+            on_folder(folder)
+        conditions = [str(name) for name in RunFolder(folder).card().get("conditions", ["audio"])]
+        seen |= dict.fromkeys(conditions)
+        systems += [
+            emotion.system(folder, condition=name, label_map=chosen, accept_failed=accept_failed)
+            for name in conditions
+            if condition in (None, name)
+        ]
+    if not systems:
+        raise UsageError(
+            "--condition", f"no run was asked under {condition!r}", f"one of: {', '.join(seen)}"
+        )
     return tuple(systems)

@@ -24,6 +24,7 @@ from earwitness.clips.corpus import EMOTIONS, Clip, ClipSet, clip_path, load_cli
 from earwitness.errors import DataError
 from earwitness.runs.outcomes import OUTCOME_KINDS, Outcome, OutcomeKind
 from earwitness.tasks.closed_label import parse_text
+from earwitness.tasks.emotion import describe
 from earwitness.tasks.label_lexicon import Lexicon, build_lexicon, load_lexicon
 from earwitness.tasks.prediction_columns import RawTable, choose_columns, read_table
 from earwitness.tasks.records import Decision, System
@@ -348,18 +349,5 @@ def _card(
             "hash": label_map.hash,
         }
     if clip_set is not None:
-        about = clip_set.card
-        card["clips"] = {
-            "name": about.name,
-            "version": about.version,
-            "revision": about.revision,
-            "licence": about.licence,
-            "use": about.use,
-            "redistribute": about.redistribute,
-            "synthetic": about.synthetic,
-            "source": about.source,
-            "sha256": clip_set.sha256,
-            "folder": str(clip_set.folder),
-            "n": len(clip_set.clips),
-        }
+        card["clips"] = describe(clip_set)
     return card
