@@ -19,13 +19,22 @@ from typing import Any
 from earwitness.errors import DataError, UsageError
 from earwitness.models.adapter import AdapterInfo
 from earwitness.models.options import parse_options
-from earwitness.models.protocols import AudioModel, Limits, Preflight, Reply, Request
+from earwitness.models.protocols import (
+    AudioModel,
+    Limits,
+    Message,
+    Preflight,
+    Reply,
+    Request,
+    TextModel,
+)
 
 __all__ = [
     "AdapterStatus",
     "ModelEntry",
     "list_adapters",
     "open_model",
+    "open_text_model",
     "parse_options",
     "read_models_file",
 ]
@@ -36,7 +45,12 @@ BUILT_IN: Mapping[str, str] = {
     "python": "earwitness.models.python_function:open",
     "baseline": "earwitness.models.baseline:open",
 }
+TEXT_BUILT_IN: Mapping[str, str] = {
+    "openai": "earwitness.models.text_chat:open",
+}
+"""Adapters whose text models are opened apart; any other whose models have ``complete`` serves as it is."""
 ENTRY_POINTS = "earwitness.models"
+TEXT_ENTRY_POINTS = "earwitness.text_models"
 MODELS_FILE = Path("models.yaml")
 """Looked for in the current folder when no other file is named."""
 
@@ -99,6 +113,55 @@ def open_model(
     if entry is None:
         return _open(name, given, entries)
     return _NamedModel(entry.name, _open(entry.model, {**entry.options, **given}, entries))
+
+
+def open_text_model(
+    name: str,
+    options: Mapping[str, Any] | None = None,
+    *,
+    models_file: Path | None = None,
+) -> DeclaredTextModel:
+    """Open a text model by name, as writers, judges and the text-only control use them.
+
+    Parameters
+    ----------
+    name: ``adapter/name``, or an entry of the models file.
+    options: as text (from ``-M``) or typed; they go before those of the entry. ``family`` declares the family
+        of models it is of, for rules that keep a judge apart from a writer; it is never sent.
+    models_file: None means ``models.yaml`` in the current folder, if there is one.
+
+    Raises
+    ------
+    UsageError: no such adapter, entry or option, or an adapter without text models.
+    DataError: the models file is not what it should be.
+
+    Examples
+    --------
+    >>> open_text_model("openai/m", {"family": "m", "base_url": "http://127.0.0.1:1/v1"}).family
+    'm'
+    """
+    entries = _entries(models_file)
+    given = dict(options or {})
+    entry = entries.get(name)
+    target, behind = name, given
+    if entry is not None:
+        target, behind = entry.model, {**entry.options, **given}
+    family = str(behind.pop("family", "")).strip().casefold() or None
+    adapter, _, rest = target.partition("/")
+    openers = {point: value for point, (value, _) in _adapters(TEXT_ENTRY_POINTS).items()}
+    openers |= TEXT_BUILT_IN
+    model: Any
+    if rest and adapter in openers:
+        model = _opener(adapter, openers[adapter])(rest, behind)
+    else:
+        model = _open(target, behind, entries)
+    if not isinstance(model, TextModel):
+        raise UsageError(
+            f"model {name!r}",
+            f"{adapter!r} has no text models",
+            f"one of {', '.join(sorted(f'{each}/...' for each in openers))}",
+        )
+    return DeclaredTextModel(entry.name if entry else model.name, model, family, entry is not None)
 
 
 def list_adapters() -> tuple[AdapterStatus, ...]:
@@ -194,14 +257,16 @@ def _target(adapter: str, name: str, entries: Mapping[str, ModelEntry]) -> str:
     raise UsageError(f"model {name!r}", found, wanted, hint)
 
 
-def _adapters() -> dict[str, tuple[str, str]]:
+def _adapters(group: str = ENTRY_POINTS) -> dict[str, tuple[str, str]]:
     """Name -> (``module:function``, where it comes from). The built-in ones cannot be replaced."""
     from importlib.metadata import entry_points
 
     found = {}
-    for point in entry_points(group=ENTRY_POINTS):
+    for point in entry_points(group=group):
         origin = point.dist.name if point.dist is not None else "a plug-in"
         found[point.name] = (point.value, origin)
+    if group != ENTRY_POINTS:
+        return found
     return found | {name: (target, "built in") for name, target in BUILT_IN.items()}
 
 
@@ -228,6 +293,57 @@ def _missing(info: AdapterInfo) -> str:
     if info.key_variable and not os.environ.get(info.key_variable, "").strip():
         return f"the environment variable {info.key_variable} (for the service it belongs to)"
     return ""
+
+
+class DeclaredTextModel:
+    """A text model with its declared family; ``family`` is None where nothing was declared."""
+
+    def __init__(self, name: str, model: TextModel, family: str | None, named: bool) -> None:
+        self._name = name
+        self._model = model
+        self._named = named
+        self.family = family
+
+    def __repr__(self) -> str:
+        return f"<{self._name}: {self._model.name}>"
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        if self._named:
+            return {"model": self._model.name, **self._model.settings}
+        return self._model.settings
+
+    def preflight(self) -> None:
+        """Refuse before the first call what would fail on every one, where the adapter can tell."""
+        check = getattr(self._model, "preflight", None)
+        if isinstance(self._model, AudioModel):
+            check = (
+                (lambda: self._model.preflight(())) if isinstance(self._model, Preflight) else None
+            )
+        if check is not None:
+            check()
+
+    async def complete(
+        self, messages: Sequence[Message], schema: Mapping[str, Any] | None = None
+    ) -> Reply:
+        return await self._model.complete(messages, schema)
+
+    async def ask(self, request: Request) -> Reply:
+        """Ask a prompt without audio; the key of the reply goes along where the adapter can send it."""
+        ask = getattr(self._model, "ask", None)
+        if ask is not None:
+            reply: Reply = await ask(request)
+            return reply
+        prompt = request.prompt
+        system = [Message("system", prompt.system)] if prompt.system else []
+        return await self.complete([*system, Message("user", prompt.user)], prompt.schema)
+
+    async def aclose(self) -> None:
+        await self._model.aclose()
 
 
 class _NamedModel:
