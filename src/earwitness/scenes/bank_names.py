@@ -179,10 +179,14 @@ class Namer:
         )
 
     def named_in(
-        self, text: str, *, tiers: Collection[Tier] = ("name", "hint")
+        self,
+        text: str,
+        *,
+        tiers: Collection[Tier] = ("name", "hint"),
+        sounds: Collection[str] | None = None,
     ) -> tuple[Mention, ...]:
-        """Return the mentions of every sound of the bank in a text, in order of place."""
-        return tuple(self._find(text, None, tiers))
+        """Return the mentions of every sound of the bank, or of some, in a text, in order of place."""
+        return tuple(self._find(text, sounds, tiers))
 
     def _find(
         self, text: str, sounds: Collection[str] | None, tiers: Collection[Tier]

@@ -17,16 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earwitness.scenes.dialogue_records import Dialogue
-from earwitness.scenes.rules.limits import default_limits
+from earwitness.scenes.rules.limits import SHORTEST_SENTENCE, default_limits
 from earwitness.scenes.rules.registry import Violation, shown
 from earwitness.scenes.rules.sentences import sentences_in, words_in
 from earwitness.scenes.tags import strip_tags
 
 SHINGLE_WORDS = 4
 SAMPLING = 8
-SHORTEST_SENTENCE = 4
-"""Words a sentence needs to count: "Right." and "I don't know." belong to everybody."""
-
 SHARED_SENTENCES = "D801-shared-sentences"
 NEAR_DUPLICATE = "D802-near-duplicate"
 CORPUS_RULES: tuple[tuple[str, str], ...] = (

@@ -27,6 +27,9 @@ from earwitness.scenes.tags import split_tags, strip_tags
 
 FOLDER = Path(__file__).parent
 
+SHORTEST_SENTENCE = 4
+"""Words a sentence needs for its repetition to count: "Right." and "I don't know." belong to everybody."""
+
 BREAK = re.compile(r"\.{2,}|…|[—–]|(?<!\w)-+(?!\w)|--+|(?<=\w)-+(?=\s|$)")
 """An ellipsis or a dash: the speech is held up here. A hyphen inside a word is none."""
 
@@ -60,6 +63,15 @@ class Limits:
         if scenario is not None and scenario.count("pivot"):
             most += len(scenario.events) + 1
         return self.min_utterances, most
+
+    def seconds(self, words: int, *, turns: int, breaks: int, tags: int) -> float:
+        """How long so much would take to say, in seconds."""
+        return (
+            words / self.words_per_second
+            + self.seconds_between_turns * max(turns - 1, 0)
+            + self.seconds_per_break * breaks
+            + self.seconds_per_tag * tags
+        )
 
     def with_changes(self, part: LimitsPart | None) -> Limits:
         """These limits with those that are given in a part."""
@@ -133,9 +145,4 @@ def spoken_seconds(dialogue: Dialogue, limits: Limits | None = None) -> float:
                 tags += 1
             else:
                 breaks += len(BREAK.findall(piece.content))
-    return (
-        words / held.words_per_second
-        + held.seconds_between_turns * max(len(dialogue.utterances) - 1, 0)
-        + held.seconds_per_break * breaks
-        + held.seconds_per_tag * tags
-    )
+    return held.seconds(words, turns=len(dialogue.utterances), breaks=breaks, tags=tags)

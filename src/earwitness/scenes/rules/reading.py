@@ -71,6 +71,14 @@ class Line:
         return sentences_in(self.plain, self._vocabulary.abbreviations)
 
     @cached_property
+    def sentence_words(self) -> tuple[tuple[str, ...], ...]:
+        """The words of each sentence."""
+        return tuple(
+            tuple(word.text for word in self.words if start <= word.start < end)
+            for start, end in self.sentences
+        )
+
+    @cached_property
     def first_sentence(self) -> Span:
         """Where the first sentence begins and ends; nothing of an empty utterance."""
         return self.sentences[0] if self.sentences else (0, 0)
@@ -219,7 +227,7 @@ class Reading:
         """Mentions of the scenario's sounds in a text, looked for once."""
         held = self._mentions.get(key)
         if held is None:
-            sounds = {placed.sound.id for placed in self.placed}
-            everything = self._namer.named_in(text, tiers=TIERS) if sounds else ()
-            held = self._mentions[key] = tuple(m for m in everything if m.sound in sounds)
+            sounds = frozenset(placed.sound.id for placed in self.placed)
+            found = self._namer.named_in(text, tiers=TIERS, sounds=sounds) if sounds else ()
+            held = self._mentions[key] = found
         return held

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 _WORD = re.compile(r"[぀-ヿ㐀-鿿]|[^\W_぀-ヿ㐀-鿿]+(?:['’][^\W_]+)*")
 _ENTRY_WORD = re.compile(_WORD.pattern.replace("(?:['’][^\\W_]+)*", "(?:['’][^\\W_]+)*\\*?"))
@@ -12,8 +13,7 @@ _END = re.compile(r"[.!?]+[\"'”’)]*(?=\s|$)|[。！？]+[」』”]*")
 _LAST_WORD = re.compile(r"[\w.]+$")
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """One word in lower case, apostrophes straight, with its place in the text."""
 
     text: str
@@ -39,10 +39,13 @@ def words_in(text: str) -> tuple[Word, ...]:
     >>> [word.text for word in words_in("It’s well-known.")]
     ["it's", 'well', 'known']
     """
-    return tuple(
-        Word(match.group().lower().replace("’", "'"), match.start(), match.end())
-        for match in _WORD.finditer(text)
-    )
+    even = text.replace("’", "'")
+    low = even.lower()
+    if len(low) != len(
+        even
+    ):  # A few capitals grow; then places must be counted in the text as it is.
+        return tuple(Word(m[0].lower(), m.start(), m.end()) for m in _WORD.finditer(even))
+    return tuple([Word(m[0], m.start(), m.end()) for m in _WORD.finditer(low)])
 
 
 def sentences_in(
@@ -97,6 +100,10 @@ def _goes_on(text: str, end: re.Match[str], abbreviations: frozenset[str]) -> bo
     return word in abbreviations or (len(word) == 1 and word.isalpha() and word != "i")
 
 
+_Entry = tuple[str, str, tuple[str, ...]]
+_NONE: list[_Entry] = []
+
+
 class PhraseIndex:
     """Finds the entries of several lists in one pass over the words of a text.
 
@@ -108,8 +115,9 @@ class PhraseIndex:
     """
 
     def __init__(self, lists: Mapping[str, Iterable[str]]) -> None:
-        self._first: dict[str, list[tuple[str, str, tuple[str, ...]]]] = {}
-        self._stars: list[tuple[str, str, str, tuple[str, ...]]] = []
+        self._single: dict[str, list[_Entry]] = {}
+        self._pairs: dict[tuple[str, str], list[_Entry]] = {}
+        stars: list[_Entry] = []
         for kind, entries in lists.items():
             for entry in entries:
                 steps = tuple(
@@ -117,30 +125,40 @@ class PhraseIndex:
                 )
                 if not steps:
                     continue
-                if steps[0].endswith("*"):
-                    self._stars.append((steps[0][:-1], kind, entry, steps))
+                made = (kind, entry, steps)
+                if any(step.endswith("*") for step in steps[:2]):
+                    stars.append(made)
+                elif len(steps) == 1:
+                    self._single.setdefault(steps[0], []).append(made)
                 else:
-                    self._first.setdefault(steps[0], []).append((kind, entry, steps))
+                    self._pairs.setdefault((steps[0], steps[1]), []).append(made)
+        self._stars = tuple(stars)
+        self._star_starts = tuple(steps[0].rstrip("*") for _, _, steps in stars)
 
     def hits(self, words: Sequence[Word]) -> tuple[Hit, ...]:
         """Return every entry that occurs among the words, in order of place."""
-        found = []
-        for at, word in enumerate(words):
-            candidates = self._first.get(word.text, ())
+        found: list[Hit] = []
+        if not words:
+            return ()
+        # Almost every word begins no entry: one look-up by itself and one with its neighbour tell.
+        following = [*(word.text for word in words[1:]), ""]
+        for at, (word, _, _) in enumerate(words):
+            candidates = self._single.get(word, _NONE)
+            candidates = candidates + self._pairs.get((word, following[at]), _NONE)
+            if word.startswith(self._star_starts):
+                candidates = [*candidates, *self._stars]
             for kind, entry, steps in candidates:
                 if _follows(words, at, steps):
-                    found.append(Hit(kind, entry, word.start, words[at + len(steps) - 1].end))
-            for prefix, kind, entry, steps in self._stars:
-                if word.text.startswith(prefix) and _follows(words, at, steps):
-                    found.append(Hit(kind, entry, word.start, words[at + len(steps) - 1].end))
+                    end = words[at + len(steps) - 1].end
+                    found.append(Hit(kind, entry, words[at].start, end))
         return tuple(found)
 
 
 def _follows(words: Sequence[Word], at: int, steps: tuple[str, ...]) -> bool:
     if at + len(steps) > len(words):
         return False
-    for n in range(1, len(steps)):
-        step, word = steps[n], words[at + n].text
+    for n, step in enumerate(steps):
+        word = words[at + n].text
         if not (word.startswith(step[:-1]) if step.endswith("*") else word == step):
             return False
     return True

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 from earwitness.scenes.bank import BankError
 from earwitness.scenes.dialogue_records import SPEAKERS
-from earwitness.scenes.rules.limits import count_words, spoken_seconds
+from earwitness.scenes.rules.limits import BREAK, SHORTEST_SENTENCE
 from earwitness.scenes.rules.reading import Line, Reading
 from earwitness.scenes.rules.registry import Fault, rule, shown
-from earwitness.scenes.rules.sentences import words_in
 
 
 @rule("D101-speakers", "Every utterance is spoken by A or B.")
@@ -135,9 +134,14 @@ def long_utterance(reading: Reading) -> Iterator[Fault]:
 @rule("D205-scene-length", "The scene speaks for about two minutes (80 to 165 s by the estimate).")
 def scene_length(reading: Reading) -> Iterator[Fault]:
     limits = reading.limits
-    seconds = spoken_seconds(reading.dialogue, limits)
+    words = sum(len(line.words) for line in reading.lines)
+    seconds = limits.seconds(
+        words,
+        turns=len(reading.lines),
+        breaks=sum(len(BREAK.findall(line.plain)) for line in reading.lines),
+        tags=sum(len(line.tags) for line in reading.lines),
+    )
     if not limits.min_seconds <= seconds <= limits.max_seconds:
-        words = sum(count_words(u.text) for u in reading.dialogue.utterances)
         bound = limits.min_seconds if seconds < limits.min_seconds else limits.max_seconds
         change = abs(round((bound - seconds) * limits.words_per_second)) or 1
         verb = "add" if seconds < limits.min_seconds else "cut"
@@ -175,24 +179,18 @@ def both_speakers(reading: Reading) -> Iterator[Fault]:
 def repeated_sentence(reading: Reading) -> Iterator[Fault]:
     first: dict[tuple[str, ...], Line] = {}
     for line in reading.lines:
-        for start, end in line.sentences:
-            key = tuple(word.text for word in words_in(line.plain[start:end]))
-            if len(key) < 4:
+        for (start, end), key in zip(line.sentences, line.sentence_words, strict=True):
+            if len(key) < SHORTEST_SENTENCE:
                 continue
-            earlier = first.setdefault(key, line)
-            same_line = earlier is line and _times(line, key) == 1
-            if not same_line and not _asked_to_repeat(reading, earlier, line):
+            if key not in first:
+                first[key] = line
+                continue
+            earlier = first[key]
+            if not _asked_to_repeat(reading, earlier, line):
                 yield (
                     line.where,
                     f"{shown(line.plain[start:end])} was said before in {earlier.where}.",
                 )
-
-
-def _times(line: Line, key: tuple[str, ...]) -> int:
-    return sum(
-        tuple(word.text for word in words_in(line.plain[start:end])) == key
-        for start, end in line.sentences
-    )
 
 
 def _asked_to_repeat(reading: Reading, earlier: Line, later: Line) -> bool:

@@ -17,6 +17,7 @@ MARKUP = re.compile(
 )
 _LABEL = re.compile(r"^\s*((?:[^\W\d_][\w.'’-]*)(?:\s+[\w.'’-]+)?)\s*[:：](?=\s|$)")
 _LATER_LABEL = re.compile(r"(?<=[.!?…\"])\s+([AB])\s*:(?=\s)")
+_PRINTABLE = re.compile(r"[ -~\n\r\t]*")
 _PAIRED = re.compile(r"\[[^\[\]]*\]")
 # A degree sign is read out; joiners belong to the spelling of several scripts.
 _HARMLESS = frozenset("°\u200c\u200d")
@@ -68,6 +69,8 @@ def markup(reading: Reading) -> Iterator[Fault]:
 @rule("D304-symbols", "No emoji, pictographs or control characters.")
 def symbols(reading: Reading) -> Iterator[Fault]:
     for line in reading.lines:
+        if _PRINTABLE.fullmatch(line.text):
+            continue
         found = sorted({c for c in line.text if unspeakable(c)})
         if found:
             names = ", ".join(unicodedata.name(c, f"U+{ord(c):04X}").lower() for c in found[:3])
@@ -76,7 +79,7 @@ def symbols(reading: Reading) -> Iterator[Fault]:
 
 def unspeakable(character: str) -> bool:
     """Whether a character is a picture or a control code that no voice can read."""
-    if " " <= character <= "~" or character in "\n\r\t":  # Line breaks are told by D303.
+    if character in "\n\r\t":  # Told by D303.
         return False
     category = unicodedata.category(character)
     return category in ("So", "Cc", "Cf", "Co", "Cs", "Cn") and character not in _HARMLESS
