@@ -44,6 +44,16 @@ class Trained:
 
 
 @dataclass(frozen=True, slots=True)
+class Answered:
+    """A clip with its truth and what each system answered, in the order of ``Evaluation.systems``."""
+
+    id: str
+    speaker: str
+    gold: str
+    answers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Evaluation:
     """Cross-validated results on clip sets.
 
@@ -57,6 +67,7 @@ class Evaluation:
     held_out: tuple[tuple[str, ...], ...]
     seed: int
     shuffled: bool
+    answered: tuple[Answered, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +219,15 @@ def evaluate_prosody(
         held_out=tuple(tuple(sorted(group)) for group in held_out),
         seed=seed,
         shuffled=shuffle_labels,
+        answered=tuple(
+            Answered(example.id, example.speaker, label, given)
+            for example, label, given in zip(
+                clips.examples,
+                labels,
+                zip(*(each.labels for each in answers.values()), strict=True),
+                strict=True,
+            )
+        ),
     )
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from earwitness.models.prosody.classifier import Grid, train
 from earwitness.models.prosody.mfcc import mfcc_svm_predictions
 from earwitness.stats.calibration import expected_calibration_error
-from earwitness.stats.confusion import accuracy, by_cluster, macro_recall
+from earwitness.stats.confusion import NO_LABEL, accuracy, by_cluster, macro_recall
 from earwitness.stats.intervals import (
     RESAMPLES,
     cluster_bootstrap,
@@ -143,7 +143,7 @@ def result(
     truth = np.asarray([names.index(label) for label in gold])
     # An answer outside the gold labels counts in the last column, as no label of this task.
     given = np.asarray(
-        [names.index(label) if label in names else len(names) for label in predictions.labels]
+        [names.index(label) if label in names else NO_LABEL for label in predictions.labels]
     )
     cluster = np.asarray([people.index(speaker) for speaker in speakers])
     counts = by_cluster(truth, given, cluster, len(names), len(people))
