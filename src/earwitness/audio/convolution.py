@@ -16,10 +16,15 @@ if TYPE_CHECKING:
 
     Spectrum = npt.NDArray[np.complex64]
 
-_ROWS_SAMPLES = 1 << 19
-"""Samples transformed at a time: their spectra stay in the cache, and memory does not grow with the input."""
+_ROWS = 4
+"""Blocks transformed together: the FFT takes four float32 rows in one vector register, which nearly halves its
+time; more rows leave the cache. Memory beyond input and output is that of these rows."""
 
-_LARGEST_FFT = 1 << 19
+_ALONE = 1.7
+"""What a block costs if it is transformed alone, against one of four."""
+
+_LARGEST_FFT = 1 << 16
+"""Four rows of this size still fit a common second-level cache; longer responses take what they need."""
 
 
 def convolve(audio: Audio, impulse_response: Samples) -> Audio:
@@ -67,9 +72,8 @@ def _convolve(samples: Samples, response: Samples) -> Samples:
     size = fft_size(len(samples), len(response))
     step = size - len(response) + 1
     spectrum: Spectrum = rfft(response, size)
-    rows = max(1, _ROWS_SAMPLES // size)
-    for first in range(0, len(samples), rows * step):
-        part = samples[first : first + rows * step]
+    for first in range(0, len(samples), _ROWS * step):
+        part = samples[first : first + _ROWS * step]
         count = -(-len(part) // step)
         blocks = np.zeros((count, size), np.float32)
         whole = len(part) // step
@@ -89,10 +93,16 @@ def fft_size(frames: int, taps: int) -> int:
     """The size of transform that costs least for so many samples and taps."""
     from scipy.fft import next_fast_len
 
-    whole = int(next_fast_len(frames + taps - 1, real=True))
-    sizes = [whole]
+    sizes = [int(next_fast_len(frames + taps - 1, real=True))]
     size = 1 << max(8, math.ceil(math.log2(2 * taps)))
-    while size < min(whole, _LARGEST_FFT):
-        sizes.append(size)
+    while size < sizes[0]:
+        sizes += [size, size * 3 // 2]
+        if size >= _LARGEST_FFT:
+            break
         size *= 2
-    return min(sizes, key=lambda n: -(-frames // (n - taps + 1)) * n * math.log2(n))
+
+    def cost(n: int) -> float:
+        blocks = -(-frames // (n - taps + 1))
+        return blocks * n * math.log2(n) * (1 if blocks >= _ROWS else _ALONE)
+
+    return min(sizes, key=cost)

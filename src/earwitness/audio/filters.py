@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -107,7 +107,9 @@ class Filter:
         return 2 * len(self.sos) + math.ceil(min(1.5 * wanted, _LONGEST_RING_S * self.rate))
 
     def _largest_pole(self) -> float:
-        return max((float(np.abs(np.roots(row[3:])).max(initial=0.0)) for row in self.sos), default=0.0)
+        return max(
+            (float(np.abs(np.roots(row[3:])).max(initial=0.0)) for row in self.sos), default=0.0
+        )
 
     def _response(self, frequencies_hz: Floats) -> npt.NDArray[np.complex128]:
         z = np.exp(-2j * np.pi * np.asarray(frequencies_hz, np.float64) / self.rate)
@@ -211,12 +213,18 @@ def _shelf(corner_hz: float, gain_db: float, rate: int, q: float, side: float) -
     a = 10 ** (gain_db / 40)
     slope = 2 * math.sqrt(a) * alpha
     up, down = a + 1, a - 1
-    b = (a * (up - down * cos + slope), side * 2 * a * (down - up * cos), a * (up - down * cos - slope))
+    b = (
+        a * (up - down * cos + slope),
+        side * 2 * a * (down - up * cos),
+        a * (up - down * cos - slope),
+    )
     d = (up + down * cos + slope, side * -2 * (down + up * cos), up + down * cos - slope)
     return _biquad(b, d, rate)
 
 
-def _butterworth(kind: str, cutoff_hz: float, rate: int, order: int) -> Filter:
+def _butterworth(
+    kind: Literal["lowpass", "highpass"], cutoff_hz: float, rate: int, order: int
+) -> Filter:
     from scipy.signal import butter
 
     _check_frequency(cutoff_hz, rate)
@@ -233,9 +241,7 @@ def _cookbook(frequency_hz: float, rate: int, q: float) -> tuple[float, float]:
     return math.cos(omega), math.sin(omega) / (2 * q)
 
 
-def _biquad(
-    b: tuple[float, float, float], a: tuple[float, float, float], rate: int
-) -> Filter:
+def _biquad(b: tuple[float, float, float], a: tuple[float, float, float], rate: int) -> Filter:
     return Filter(np.array([[*b, *a]]) / a[0], rate)
 
 

@@ -226,10 +226,14 @@ def k_weighted(audio: Audio, channel_weights: Sequence[float] | None = None) -> 
         state = np.zeros((len(sos), 2))
         for first in range(0, audio.frames, _CHUNK_HOPS * hop):
             # float64 inside: a 38 Hz high-pass in float32 would add its rounding noise to quiet beds.
-            filtered, state = sosfilt(sos, columns[first : first + _CHUNK_HOPS * hop, channel], zi=state)
+            filtered, state = sosfilt(
+                sos, columns[first : first + _CHUNK_HOPS * hop, channel], zi=state
+            )
             whole = len(filtered) // hop
             table = filtered[: whole * hop].reshape(whole, hop)
-            hops[first // hop : first // hop + whole] += weight * np.einsum("ij,ij->i", table, table)
+            hops[first // hop : first // hop + whole] += weight * np.einsum(
+                "ij,ij->i", table, table
+            )
             tail = filtered[whole * hop :]
             rest += weight * float(np.einsum("i,i->", tail, tail))
     total = float(hops.sum()) + rest
@@ -266,7 +270,9 @@ def combined_loudness(parts: Iterable[KWeighted]) -> Loudness:
     return Loudness(_gated(np.array([energy / seconds])) if seconds else None, "one_block")
 
 
-def measure_loudness(audio: Audio, channel_weights: Sequence[float] | None = None) -> LoudnessSummary:
+def measure_loudness(
+    audio: Audio, channel_weights: Sequence[float] | None = None
+) -> LoudnessSummary:
     """All figures of one recording from one pass of the filter; arguments as in :func:`k_weighted`."""
     from earwitness.audio.peaks import sample_peak_dbfs
 
@@ -315,7 +321,8 @@ def rerated(biquad: Sequence[float], rate: int) -> Floats:
     wanted = math.tan(math.atan(corner) * TABLE_RATE_HZ / rate)
     scale = np.power(corner / wanted, np.arange(3))
     b, a = (_digital(part * scale) for part in (numerator, denominator))
-    return np.concatenate([b, a]) / a[0]
+    made: Floats = np.concatenate([b, a]) / a[0]
+    return made
 
 
 def _analogue(c: Sequence[float]) -> Floats:
@@ -332,7 +339,9 @@ def _weights(channels: int, given: Sequence[float] | None) -> Sequence[float]:
             raise ValueError(f"{len(given)} channel weights for {channels} channels")
         return given
     if channels not in CHANNEL_WEIGHTS:
-        raise ValueError(f"no channel weights are known for {channels} channels; give channel_weights")
+        raise ValueError(
+            f"no channel weights are known for {channels} channels; give channel_weights"
+        )
     return CHANNEL_WEIGHTS[channels]
 
 
@@ -351,7 +360,10 @@ def _above(powers: Floats, level_lufs: float) -> Floats:
 
 def _levels(powers: Floats) -> Floats:
     heard = powers > power_from_db(FLOOR_LUFS - OFFSET_DB)
-    return np.where(heard, OFFSET_DB + 10 * np.log10(np.where(heard, powers, 1.0)), np.nan)
+    levels: Floats = np.where(
+        heard, OFFSET_DB + 10 * np.log10(np.where(heard, powers, 1.0)), np.nan
+    )
+    return levels
 
 
 def _loudest(levels: Floats) -> float | None:

@@ -73,7 +73,7 @@ def true_peak_dbtp(audio: Audio, only_above_dbfs: float | None = None) -> float 
     >>> from earwitness.audio import Audio
     >>> n = np.arange(4800)
     >>> wave = 0.5 * np.sin(2 * np.pi * n / 4 + np.pi / 4)   # its samples miss every crest by 3 dB
-    >>> tone = Audio(wave.astype(np.float32), 48000)
+    >>> tone = Audio((np.hanning(4800) * wave).astype(np.float32), 48000)
     >>> round(sample_peak_dbfs(tone), 1), round(true_peak_dbtp(tone), 1)
     (-9.0, -6.0)
     """
