@@ -71,12 +71,16 @@ class Line:
         return sentences_in(self.plain, self._vocabulary.abbreviations)
 
     @cached_property
-    def sentence_words(self) -> tuple[tuple[str, ...], ...]:
+    def sentence_words(self) -> tuple[tuple[Word, ...], ...]:
         """The words of each sentence."""
-        return tuple(
-            tuple(word.text for word in self.words if start <= word.start < end)
-            for start, end in self.sentences
-        )
+        found = []
+        at = 0
+        for _, end in self.sentences:
+            first = at
+            while at < len(self.words) and self.words[at].start < end:
+                at += 1
+            found.append(self.words[first:at])
+        return tuple(found)
 
     @cached_property
     def first_sentence(self) -> Span:
@@ -85,8 +89,9 @@ class Line:
 
     @cached_property
     def hits(self) -> tuple[Hit, ...]:
-        """Entries of the vocabulary's lists in it."""
-        return self._vocabulary.phrases.hits(self.words)
+        """Entries of the vocabulary's lists in it; none reaches over the end of a sentence."""
+        phrases = self._vocabulary.phrases
+        return tuple(hit for words in self.sentence_words for hit in phrases.hits(words))
 
     def of(self, kind: str) -> tuple[Hit, ...]:
         """Entries of one list in it."""

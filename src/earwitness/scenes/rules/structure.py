@@ -109,8 +109,8 @@ def turns_in_a_row(reading: Reading) -> Iterator[Fault]:
         if len(run) == reading.limits.max_turns_in_a_row + 1:
             yield (
                 line.where,
-                f"{line.speaker} speaks for the {len(run)}th time in a row; at most "
-                f"{reading.limits.max_turns_in_a_row} utterances in a row may be one speaker's.",
+                f"{line.speaker} has {len(run)} utterances in a row; at most "
+                f"{reading.limits.max_turns_in_a_row} may be one speaker's.",
             )
 
 
@@ -179,7 +179,8 @@ def both_speakers(reading: Reading) -> Iterator[Fault]:
 def repeated_sentence(reading: Reading) -> Iterator[Fault]:
     first: dict[tuple[str, ...], Line] = {}
     for line in reading.lines:
-        for (start, end), key in zip(line.sentences, line.sentence_words, strict=True):
+        for (start, end), words in zip(line.sentences, line.sentence_words, strict=True):
+            key = tuple(word.text for word in words)
             if len(key) < SHORTEST_SENTENCE:
                 continue
             if key not in first:

@@ -73,7 +73,9 @@ def symbols(reading: Reading) -> Iterator[Fault]:
             continue
         found = sorted({c for c in line.text if unspeakable(c)})
         if found:
-            names = ", ".join(unicodedata.name(c, f"U+{ord(c):04X}").lower() for c in found[:3])
+            names = ", ".join(
+                unicodedata.name(c, "").lower() or f"U+{ord(c):04X}" for c in found[:3]
+            )
             yield line.where, f"Nobody can say these characters: {names}."
 
 
