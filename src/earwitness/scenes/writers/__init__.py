@@ -1,0 +1,1 @@
+"""Writers: chat models, and the one that needs no model."""
