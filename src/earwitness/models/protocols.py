@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from earwitness.audio.types import Audio
+
 FinishReason = Literal["stop", "length", "content_filter", "refusal", "unknown"]
 Transform = Literal["silence"]
 """Ways a stimulus is changed before it is sent; ``silence`` keeps the duration and removes the sound."""
@@ -179,3 +181,123 @@ class Word:
     text: str
     start_s: float
     end_s: float
+
+
+Gender = Literal["F", "M"]
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """Words to say, never with a bracket in them. ``manner`` is the id of the delivery tag they are under."""
+
+    text: str
+    manner: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Silence inside what is said."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Vocalisation:
+    """A delivery tag that is a sound of its own (a sigh, a laugh). ``written`` stands between its brackets."""
+
+    tag: str
+    written: str
+
+
+Segment = Phrase | Pause | Vocalisation
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Where something other than words lies: ``kind`` is ``pause`` or the id of a delivery tag."""
+
+    kind: str
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """One utterance as sound. ``words`` is empty where the engine gives no times; it never guesses them."""
+
+    audio: Audio
+    words: tuple[Word, ...] = ()
+    marks: tuple[Mark, ...] = ()
+
+
+@runtime_checkable
+class Voice(Protocol):
+    """Somebody who speaks, opened by :func:`earwitness.models.voices.registry.open_voice`."""
+
+    @property
+    def name(self) -> str:
+        """``engine/name``."""
+        ...
+
+    @property
+    def gender(self) -> Gender | None:
+        """None where nobody knows; a cast file says it then."""
+        ...
+
+    @property
+    def language(self) -> str: ...
+
+    @property
+    def renders(self) -> frozenset[str]:
+        """Ids of the delivery tags that are heard when this voice performs them; ``pause`` always."""
+        ...
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether the same segments give the same samples on one machine."""
+        ...
+
+    @property
+    def remote(self) -> bool:
+        """Whether a service is called, which may cost money and can be called many times at once."""
+        ...
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """All that changes the sound, hash of the weights included; JSON-serialisable, no secrets."""
+        ...
+
+    def speak(self, segments: Sequence[Segment], seed: int = 0) -> Spoken:
+        """Say one utterance.
+
+        Raises
+        ------
+        ModelError: a service gave no sound.
+        EarwitnessError: the engine cannot say it.
+        """
+        ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """What was understood. ``words`` is empty where the engine gives no times."""
+
+    text: str
+    words: tuple[Word, ...] = ()
+
+
+@runtime_checkable
+class Transcriber(Protocol):
+    """Writes down what is said in a recording."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def settings(self) -> Mapping[str, Any]: ...
+
+    def transcribe(self, audio: Audio) -> Transcript:
+        """Words of a recording of any rate, any number of channels."""
+        ...
