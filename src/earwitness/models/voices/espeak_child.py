@@ -13,8 +13,25 @@ import wave
 
 _SYNCHRONOUS_RETRIEVAL = 2
 _POSITION_CHARACTER = 1
-_UTF8_SSML = 1 | 0x10
+_UTF8 = 1
+_SSML = 0x10
+_WORD = 1
 _PARAMETERS = {"rate_wpm": 1, "volume": 2, "pitch": 3, "pitch_range": 4}
+
+
+class _Event(ctypes.Structure):
+    """``espeak_EVENT`` of speak_lib.h; the list ends with type 0."""
+
+    _fields_ = (
+        ("type", ctypes.c_int),
+        ("unique_identifier", ctypes.c_uint),
+        ("text_position", ctypes.c_int),
+        ("length", ctypes.c_int),
+        ("audio_position", ctypes.c_int),
+        ("sample", ctypes.c_int),
+        ("user_data", ctypes.c_void_p),
+        ("id", ctypes.c_char * 8),
+    )
 
 
 def open_engine() -> tuple[ctypes.CDLL, int]:
@@ -31,23 +48,40 @@ def open_engine() -> tuple[ctypes.CDLL, int]:
 
 
 class Engine:
-    """eSpeak NG with its sound collected."""
+    """eSpeak NG with its sound and its words collected."""
 
     def __init__(self) -> None:
         self._library, self.rate = open_engine()
         self._chunks: list[bytes] = []
+        self.words: list[tuple[int, int]] = []
+        """Of the last text: place of each word (from 0) and the sample it begins at."""
         # The callback must outlive the library's use of it, so it is kept as an attribute.
         self._callback = ctypes.CFUNCTYPE(
-            ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.c_void_p
+            ctypes.c_int,
+            ctypes.POINTER(ctypes.c_short),
+            ctypes.c_int,
+            ctypes.POINTER(_Event),
         )(self._collect)
         self._library.espeak_SetSynthCallback(self._callback)
 
-    def _collect(self, samples: ctypes._Pointer[ctypes.c_short], count: int, _: int | None) -> int:
+    def _collect(
+        self,
+        samples: ctypes._Pointer[ctypes.c_short],
+        count: int,
+        events: ctypes._Pointer[_Event],
+    ) -> int:
         if samples and count > 0:
             self._chunks.append(ctypes.string_at(samples, count * 2))
+        number = 0
+        while events and events[number].type:
+            if events[number].type == _WORD:
+                self.words.append((events[number].text_position - 1, events[number].sample))
+            number += 1
         return 0
 
-    def speak(self, text: str, voice: str, parameters: dict[str, int]) -> bytes:
+    def speak(
+        self, text: str, voice: str, parameters: dict[str, int], *, ssml: bool = True
+    ) -> bytes:
         """16-bit samples of ``text``; raises ValueError for a voice that does not exist."""
         if self._library.espeak_SetVoiceByName(voice.encode()) != 0:
             raise ValueError(f"no voice {voice!r}")
@@ -55,8 +89,10 @@ class Engine:
             self._library.espeak_SetParameter(_PARAMETERS[name], int(value), 0)
         data = text.encode()
         self._chunks.clear()
+        self.words = []
+        flags = _UTF8 | (_SSML if ssml else 0)
         self._library.espeak_Synth(
-            data, len(data) + 1, 0, _POSITION_CHARACTER, 0, _UTF8_SSML, None, None
+            data, len(data) + 1, 0, _POSITION_CHARACTER, 0, flags, None, None
         )
         self._library.espeak_Synchronize()
         return b"".join(self._chunks)
@@ -68,7 +104,12 @@ def main() -> None:
     for line in sys.stdin:
         request = json.loads(line)
         try:
-            samples = engine.speak(request["text"], request["voice"], request["parameters"])
+            samples = engine.speak(
+                request["text"],
+                request["voice"],
+                request["parameters"],
+                ssml=request.get("ssml", True),
+            )
             with wave.open(request["path"], "wb") as file:
                 file.setnchannels(1)
                 file.setsampwidth(2)
@@ -77,6 +118,7 @@ def main() -> None:
             answer: dict[str, object] = {
                 "ok": True,
                 "seconds": len(samples) / 2 / engine.rate,
+                "words": [[place, sample / engine.rate] for place, sample in engine.words],
             }
         except (ValueError, OSError, KeyError) as error:
             answer = {"ok": False, "error": str(error)}
