@@ -75,10 +75,10 @@ def guess_figure(report: PlanReport) -> str:
     floor = x(report.floor)
     lines.append(f'<line class="chance" x1="{floor:.1f}" x2="{floor:.1f}" y1="2" y2="{bottom}"/>')
     lines.append(f'<line class="axis" x1="{left}" x2="{left}" y1="2" y2="{bottom}"/>')
-    for share in (0, 0.25, 0.5, 0.75, 1):
-        lines.append(
-            f'<text x="{x(share):.1f}" y="{bottom + 16}" text-anchor="middle">{share:.0%}</text>'
-        )
+    lines.extend(
+        f'<text x="{x(share):.1f}" y="{bottom + 16}" text-anchor="middle">{share:.0%}</text>'
+        for share in (0, 0.25, 0.5, 0.75, 1)
+    )
     return "".join(lines) + "</svg>"
 
 

@@ -19,6 +19,8 @@ from earwitness.scenes.bank import Bank
 from earwitness.scenes.bank_records import REACTED_TO, REACTIONS
 from earwitness.scenes.scenario import BANDS, SPLITS, PlannedEvent, Scenario
 
+_Row = Callable[[tuple[Scenario, PlannedEvent]], Hashable]
+
 
 @dataclass(frozen=True, slots=True)
 class PlanTable:
@@ -134,8 +136,7 @@ def _composition(scenario: Scenario) -> str:
 
 
 def _joints(pairs: Sequence[tuple[Scenario, PlannedEvent]], bank: Bank) -> tuple[PlanTable, ...]:
-    Row = Callable[[tuple[Scenario, PlannedEvent]], Hashable]
-    features: tuple[tuple[str, str, Row, Sequence[str]], ...] = (
+    features: tuple[tuple[str, str, _Row, Sequence[str]], ...] = (
         ("split", "split", lambda p: p[0].split, SPLITS),
         ("count", "number of events in the scene", lambda p: len(p[0].events), ()),
         ("order", "place among the scene's events", lambda p: p[0].events.index(p[1]) + 1, ()),

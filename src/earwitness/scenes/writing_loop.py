@@ -255,14 +255,8 @@ class WritingLoop:
 
     def _check_rules(self, places: Sequence[Place]) -> list[Place]:
         self._begin("checking", len(places))
-        folder = str(self._bank_folder) if self._bank_folder else None
-        cases = [(_previous(place), place.scenario, folder) for place in places]
-        if len(cases) <= CHECK_CHUNK or self._workers == 1:
-            found = [check(dialogue, scenario, self._bank) for dialogue, scenario, _ in cases]
-        else:
-            found = list(
-                pool_map(_check, cases, workers=self._workers, chunk=16, on_done=self._done)
-            )
+        cases = [(_previous(place), place.scenario) for place in places]
+        found = check_all(cases, self._bank, self._bank_folder, self._workers, self._done)
         kept = []
         for place, violations in zip(places, found, strict=True):
             if violations:
@@ -364,6 +358,21 @@ def _unwatched(progress: LoopProgress) -> None:
 def _previous(place: Place) -> Dialogue:
     assert place.previous is not None
     return place.previous
+
+
+def check_all(
+    cases: Sequence[tuple[Dialogue, Scenario]],
+    bank: Bank,
+    bank_folder: Path | None = None,
+    workers: int | None = None,
+    on_done: Callable[[int], None] | None = None,
+) -> list[tuple[Violation, ...]]:
+    """Broken rules of many dialogues, on several processes where there are enough of them."""
+    if len(cases) <= CHECK_CHUNK or workers == 1:
+        return [check(dialogue, scenario, bank) for dialogue, scenario in cases]
+    folder = str(bank_folder) if bank_folder else None
+    given = [(dialogue, scenario, folder) for dialogue, scenario in cases]
+    return list(pool_map(_check, given, workers=workers, chunk=16, on_done=on_done))
 
 
 def _check(case: tuple[Dialogue, Scenario, str | None]) -> tuple[Violation, ...]:
