@@ -14,9 +14,6 @@ _BEFORE_REPAIR = re.compile(r"(?:[,;:.…—–]|-)\s*$")
 LONGEST_RESTART = 6
 """Words of the longest restart looked for ("I told her, I told her")."""
 
-BETWEEN_RESTART = 3
-"""Words that may lie between a phrase of two or more words and its repetition."""
-
 
 def breaks_in_words(line: Line, harmless: frozenset[str]) -> str | None:
     """How the words of the first sentence break: a cut-off, a restart or a repair. None if they do not."""
@@ -37,11 +34,13 @@ def breaks_in_words(line: Line, harmless: frozenset[str]) -> str | None:
 
 
 def repeats(words: list[str], harmless: frozenset[str]) -> str | None:
-    """Return the first phrase that is said again at once, or after three words at most.
+    """Return a phrase that is said again at once, the longest there is.
+
+    With words between ("in the hall or in the yard") a phrase is repeated in fluent talk too.
 
     Examples
     --------
-    >>> repeats("we could the two of us we could go".split(), frozenset()) is None
+    >>> repeats("in the hall or in the yard".split(), frozenset()) is None
     True
     >>> repeats("i told her i told her twice".split(), frozenset())
     'i told her'
@@ -51,10 +50,8 @@ def repeats(words: list[str], harmless: frozenset[str]) -> str | None:
             phrase = words[at : at + length]
             if all(word in harmless for word in phrase):
                 continue
-            for gap in range((BETWEEN_RESTART if length > 1 else 0) + 1):
-                again = at + length + gap
-                if words[again : again + length] == phrase:
-                    return " ".join(phrase)
+            if words[at + length : at + 2 * length] == phrase:
+                return " ".join(phrase)
     return None
 
 

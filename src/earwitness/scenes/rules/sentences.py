@@ -10,7 +10,7 @@ from typing import NamedTuple
 _WORD = re.compile(r"[぀-ヿ㐀-鿿]|[^\W_぀-ヿ㐀-鿿]+(?:['’][^\W_]+)*")
 _ENTRY_WORD = re.compile(_WORD.pattern.replace("(?:['’][^\\W_]+)*", "(?:['’][^\\W_]+)*\\*?"))
 _END = re.compile(r"[.!?]+[\"'”’)]*(?=\s|$)|[。！？]+[」』”]*")
-_LAST_WORD = re.compile(r"[\w.]+$")
+_NEXT = re.compile(r"\s*(\S)")
 
 
 class Word(NamedTuple):
@@ -87,15 +87,15 @@ def _goes_on(text: str, end: re.Match[str], abbreviations: frozenset[str]) -> bo
         return False
     if marks.startswith("..") and set(marks) == {"."}:
         return True
-    rest = text[end.end() :].lstrip()
-    if rest and rest[0].islower():
+    following = _NEXT.match(text, end.end())
+    if following is not None and following[1].islower():
         return True
-    if marks != "." or not rest:
+    if marks != "." or following is None:
         return False
-    before = _LAST_WORD.search(text, 0, end.start())
-    if before is None:
-        return False
-    word = before.group().lower()
+    start = end.start()
+    while start > 0 and (text[start - 1].isalnum() or text[start - 1] == "."):
+        start -= 1
+    word = text[start : end.start()].lower()
     # An initial ("J. Bell") is a single letter, but "I" ends sentences too.
     return word in abbreviations or (len(word) == 1 and word.isalpha() and word != "i")
 
