@@ -60,14 +60,15 @@ class PieceVoice(ABC):
 
     def vocalise(self, sound: Vocalisation, seed: int) -> Audio:
         """A sigh, a gasp; only asked for tags in :attr:`renders`."""
+        del seed
         raise DataError(self.name, f"cannot render [{sound.written}]", "a tag it declares")
 
     def speak(self, segments: Sequence[Segment], seed: int = 0) -> Spoken:
         """Say one utterance; see :class:`earwitness.models.protocols.Voice`."""
         return join(self.name, segments, self, seed)
 
-    def close(self) -> None:
-        """Nothing to close."""
+    def close(self) -> None:  # noqa: B027 - most engines have nothing to close
+        """Let go of what the engine holds."""
 
 
 def join(name: str, segments: Sequence[Segment], voice: PieceVoice, seed: int) -> Spoken:
