@@ -10,9 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from earwitness.audio.types import Audio
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 FinishReason = Literal["stop", "length", "content_filter", "refusal", "unknown"]
 Transform = Literal["silence"]
@@ -301,3 +305,32 @@ class Transcriber(Protocol):
     def transcribe(self, audio: Audio) -> Transcript:
         """Words of a recording of any rate, any number of channels."""
         ...
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Turns texts into vectors whose cosine says how near their meanings are.
+
+    Opened by :func:`earwitness.models.embedders.registry.open_embedder`.
+    """
+
+    @property
+    def name(self) -> str:
+        """``engine/name``."""
+        ...
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """All that changes a vector, hash of the weights included; JSON-serialisable, no secrets."""
+        ...
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors of unit length, (n, d); a text's vector does not depend on the others.
+
+        Raises
+        ------
+        ModelError: a service gave none.
+        """
+        ...
+
+    async def aclose(self) -> None: ...
