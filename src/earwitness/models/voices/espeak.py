@@ -27,7 +27,7 @@ from earwitness.models.voices.pieces import PieceVoice
 
 LANGUAGES = {
     "en-us": "en-US",
-    "en-gb": "en-GB",
+    "en": "en-GB",
     "en-gb-scotland": "en-GB",
     "en-gb-x-rp": "en-GB",
     "en-gb-x-gbclan": "en-GB",
@@ -53,7 +53,7 @@ INFO = EngineInfo(
     options=OPTIONS,
     voices=tuple(
         VoiceInfo(f"{base}+{variant}", gender, LANGUAGES[base])
-        for base in ("en-us", "en-gb")
+        for base in ("en-us", "en")
         for variant, gender in VARIANTS.items()
     ),
     extra="espeak",

@@ -24,7 +24,7 @@ PCM_RATE = 24_000
 _FEMALE = ("alloy", "coral", "marin", "nova", "sage", "shimmer")
 _MALE = ("ash", "ballad", "cedar", "echo", "fable", "onyx", "verse")
 GENDERS: Mapping[str, Gender] = {
-    **dict.fromkeys(_FEMALE, "F"),  # type: ignore[dict-item]
+    **dict.fromkeys(_FEMALE, "F"),
     **dict.fromkeys(_MALE, "M"),
 }
 """As the voices are commonly heard; the service itself names no genders."""

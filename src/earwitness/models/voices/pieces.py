@@ -180,12 +180,10 @@ def trimmed(spoken: Spoken) -> Spoken:
     samples[:fade] *= ramp
     samples[len(samples) - fade :] *= ramp[::-1]
     start, seconds = first / audio.rate, (last - first) / audio.rate
-    words = tuple(
-        Word(
-            w.text,
-            min(max(w.start_s - start, 0.0), seconds),
-            min(max(w.end_s - start, 0.0), seconds),
-        )
-        for w in spoken.words
-    )
-    return Spoken(Audio(samples, audio.rate), words, spoken.marks)
+
+    def moved(time_s: float) -> float:
+        return min(max(time_s - start, 0.0), seconds)
+
+    words = tuple(Word(w.text, moved(w.start_s), moved(w.end_s)) for w in spoken.words)
+    marks = tuple(Mark(m.kind, moved(m.start_s), moved(m.end_s)) for m in spoken.marks)
+    return Spoken(Audio(samples, audio.rate), words, marks)
