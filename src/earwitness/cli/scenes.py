@@ -6,7 +6,7 @@ import importlib
 
 import typer
 
-PARTS = ("bank", "check")
+PARTS = ("bank", "plan", "write", "check", "validate")
 """Modules ``scenes_<part>``; each has ``register_<part>(group)``."""
 
 

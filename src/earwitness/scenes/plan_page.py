@@ -16,7 +16,7 @@ div.table{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:ta
 th,td{padding:3px 10px;border-bottom:1px solid var(--rule);text-align:right;font-weight:400}
 th{color:var(--soft)}tbody th,thead th:first-child{text-align:left}
 svg{max-width:100%;height:auto}svg text{fill:var(--ink);font:12px system-ui,sans-serif}
-.bar{fill:rgb(var(--fill))}.chance{stroke:var(--ink);stroke-dasharray:3 3}.axis{stroke:var(--rule)}
+.bar{fill:rgb(var(--fill))}.chance{stroke:var(--ink);stroke-dasharray:3 3}.axis{stroke:var(--rule)}.mark{stroke:var(--ink);stroke-width:3}
 """
 _BARS = 40
 """Rows of the longest table that is also drawn; beyond it a table alone is easier to read."""
@@ -29,8 +29,8 @@ def plan_page(report: PlanReport, title: str) -> str:
         f"<p>{report.scenarios} scenarios in {report.templates} templates, {report.events} events.</p>",
         "<h2>How far each feature alone would tell the reaction</h2>",
         "<p>Balanced accuracy over this plan of somebody who knows nothing but the feature. The dashed line is "
-        f"what the preset allows, {report.floor:.1%}. A feature with many values, such as the sound, is above it "
-        "by chance on a small plan.</p>",
+        f"what the preset allows, {report.floor:.1%}; the short mark is what the same feature would give if "
+        "reactions were dealt out by lot. A bar that does not pass its mark tells nothing.</p>",
         guess_figure(report),
         "<h2>Reactions</h2>",
         *(_section(table) for table in report.joints),
@@ -70,7 +70,12 @@ def guess_figure(report: PlanReport) -> str:
         lines.append(
             f'<rect class="bar" x="{left}" y="{top}" width="{x(guess) - left:.1f}" height="16"/>'
         )
-        lines.append(f'<text x="{x(guess) + 6:.1f}" y="{top + 12}">{guess:.1%}</text>')
+        mark = x(table.chance or 0.0)
+        lines.append(
+            f'<line class="mark" x1="{mark:.1f}" x2="{mark:.1f}" y1="{top}" y2="{top + 16}"/>'
+        )
+        end = max(x(guess), mark) + 6
+        lines.append(f'<text x="{end:.1f}" y="{top + 12}">{guess:.1%}</text>')
     bottom = 8 + row * len(tables)
     floor = x(report.floor)
     lines.append(f'<line class="chance" x1="{floor:.1f}" x2="{floor:.1f}" y1="2" y2="{bottom}"/>')
@@ -83,7 +88,9 @@ def guess_figure(report: PlanReport) -> str:
 
 
 def _section(table: PlanTable) -> str:
-    note = "" if table.guess is None else f"<p>Best guess from this alone: {table.guess:.1%}.</p>"
+    note = ""
+    if table.guess is not None:
+        note = f"<p>Best guess from this alone: {table.guess:.1%}; by lot {table.chance:.1%}.</p>"
     drawn = ""
     if table.guess is None and len(table.rows) <= _BARS and table.name != "sounds_per_location":
         drawn = _bars(table)

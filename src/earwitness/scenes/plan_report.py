@@ -5,7 +5,8 @@ Conventions
 Each table of reactions carries ``guess``: the balanced accuracy somebody would reach over this very plan who
 knows nothing but the row, that is, the mean over reactions of the share of their events whose row has that
 reaction as its most telling one, ``1/R sum_rows max_r P(row | r)``. It is the most any classifier could get from
-that feature here; 25 % is nothing. On small plans it is above 25 % by chance alone.
+that feature here; 25 % is nothing. A feature with many values exceeds that by chance alone, so ``chance`` is
+the mean over ``SHUFFLES`` plans whose reactions were dealt out anew: a guess that is not above it tells nothing.
 """
 
 from __future__ import annotations
@@ -15,10 +16,14 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from earwitness.scenes.bank import Bank
 from earwitness.scenes.bank_records import REACTED_TO, REACTIONS
 from earwitness.scenes.scenario import BANDS, SPLITS, PlannedEvent, Scenario
+from earwitness.stats.streams import stream
 
+SHUFFLES = 20
 _Row = Callable[[tuple[Scenario, PlannedEvent]], Hashable]
 
 
@@ -29,7 +34,7 @@ class PlanTable:
     Attributes
     ----------
     counts: rows by columns.
-    guess: see the module; None where the columns are no reactions.
+    guess, chance: see the module; None where the columns are no reactions.
     """
 
     name: str
@@ -38,6 +43,7 @@ class PlanTable:
     columns: tuple[str, ...]
     counts: tuple[tuple[int, ...], ...]
     guess: float | None = None
+    chance: float | None = None
 
     @property
     def total(self) -> int:
@@ -206,9 +212,25 @@ def _cross(
     seen = {key for key, _ in counts}
     rows = [key for key in row_order if key in seen] or sorted(seen)
     table = tuple(tuple(counts[key, label] for label in columns) for key in rows)
-    return PlanTable(
-        name, title, tuple(rows), tuple(columns), table, _guess(table) if guess else None
-    )
+    if not guess or not things:
+        return PlanTable(name, title, tuple(rows), tuple(columns), table)
+    chance = _chance(name, [str(row(thing)) for thing in things], [column(t) for t in things])
+    return PlanTable(name, title, tuple(rows), tuple(columns), table, _guess(table), chance)
+
+
+def _chance(name: str, rows: Sequence[str], reactions: Sequence[Hashable]) -> float:
+    """Mean guess when the same reactions are dealt out over the same rows by lot."""
+    row_codes = np.unique(np.asarray(rows), return_inverse=True)[1]
+    codes = np.unique(np.asarray([str(each) for each in reactions]), return_inverse=True)[1]
+    width = int(codes.max()) + 1
+    draw = stream(0, "plan report", name)
+    found = []
+    for _ in range(SHUFFLES):
+        cells = row_codes * width + draw.permutation(codes)
+        table = np.bincount(cells, minlength=(int(row_codes.max()) + 1) * width)
+        shares = table.reshape(-1, width) / table.reshape(-1, width).sum(axis=0)
+        found.append(float(shares.max(axis=1).sum() / width))
+    return sum(found) / len(found)
 
 
 def _guess(counts: Sequence[Sequence[int]]) -> float | None:

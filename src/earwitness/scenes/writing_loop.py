@@ -32,6 +32,12 @@ from earwitness.scenes.rules.vocabulary import vocabulary_of
 from earwitness.scenes.scenario import Scenario
 from earwitness.scenes.writing import Assignment, Draft, Gate, Violation, Writer
 
+PILOT = 16
+"""Places tried before all others, so that a writer that cannot do it is noticed before it has cost much."""
+LOT = 2048
+"""Places worked on at a time after that."""
+HOPELESS = 8
+"""Scenarios abandoned without a single acceptance after which the writer is given up."""
 CHECK_CHUNK = 64
 """Dialogues below which checking stays in this process: starting another takes longer."""
 
@@ -202,14 +208,38 @@ class WritingLoop:
         ------
         EarwitnessError: writer or gate cannot go on at all.
         """
-        while True:
-            while todo := [place for place in self.places if place.open]:
-                await self._draft(todo)
-            if not self._reject_near_duplicates():
-                break
+        end = 0
+        while end < len(self.places):
+            end = min(end + (LOT if end else PILOT), len(self.places))
+            await self._settle_to(end)
         used = {scenario.template for place in self.places for scenario in place.occupants}
         texts = tuple(self._texts[name] for name in self._texts if name in used)
         return WritingResult(tuple(self.places), texts)
+
+    async def _settle_to(self, end: int) -> None:
+        """Settle the first so many places."""
+        while True:
+            while todo := [place for place in self.places[:end] if place.open]:
+                if self._is_hopeless():
+                    self._give_up()
+                    return
+                await self._draft(todo)
+            if not self._reject_near_duplicates(end):
+                return
+
+    def _is_hopeless(self) -> bool:
+        return self.progress.accepted == 0 and self.progress.abandoned >= HOPELESS
+
+    def _give_up(self) -> None:
+        often = ", ".join(code for code, _ in self.progress.rejected.most_common(3))
+        reason = (
+            f"given up: {self.progress.abandoned} scenarios were tried {self._loop.max_attempts} times each "
+            f"and no draft was acceptable (most often {often}); attempts.jsonl has every reason"
+        )
+        for place in self.places:
+            if place.open:
+                place.failed = reason
+        self._count()
 
     async def _draft(self, todo: Sequence[Place]) -> None:
         """One attempt for each of these places."""
@@ -307,8 +337,8 @@ class WritingLoop:
         if fresh is not None:
             place.occupants.append(fresh)
 
-    def _reject_near_duplicates(self) -> bool:
-        """Compare every place with earlier ones; whether any must be written anew.
+    def _reject_near_duplicates(self, end: int) -> bool:
+        """Compare each of the first so many places with earlier ones; whether any must be written anew.
 
         A place is settled once all before it are. Only what is too close to a settled one is turned down; what
         is too close to one that may still change waits, since that one may go.
@@ -316,7 +346,7 @@ class WritingLoop:
         tentative = NearDuplicates(**self._sharing)
         rejected = False
         all_settled = True
-        for number in range(self._settled_to, len(self.places)):
+        for number in range(self._settled_to, end):
             place = self.places[number]
             place.waiting = False
             if place.dialogue is None:

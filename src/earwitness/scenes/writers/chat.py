@@ -16,7 +16,7 @@ from earwitness.scenes.writers.extraction import NotUsableError, dialogue_in, te
 from earwitness.scenes.writers.prompts import WriterPrompts
 from earwitness.scenes.writing import Assignment, Draft, OnDone
 
-TOPIC_ASKS = 3
+TOPIC_ASKS = 2
 """Topics asked for in one attempt before the attempt counts as failed."""
 _TOPIC_RULES = "D7"
 
