@@ -44,7 +44,10 @@ def speechlike(seconds: float, rate: int, channels: int, seed: int) -> Audio:
     pauses = (np.sin(2 * np.pi * t / 7.3) > -0.6).astype(float)
     pan = 1 - 0.3 * np.arange(channels)[None, :] / channels
     wave = (0.8 * smooth * syllables * pauses + 1e-4 * rough) * phrases * pan
-    return Audio(np.squeeze(wave, axis=1).astype(np.float32) if channels == 1 else wave.astype(np.float32), rate)
+    return Audio(
+        np.squeeze(wave, axis=1).astype(np.float32) if channels == 1 else wave.astype(np.float32),
+        rate,
+    )
 
 
 def sweep(seconds: float, rate: int, level: float) -> Audio:
@@ -129,7 +132,9 @@ class Libebur128:
 def main() -> None:
     library = Libebur128()
     table = {name: library.figures(make()) for name, make in CASES.items()}
-    GOLDEN.write_text(json.dumps({"made_with": "libebur128 1.2.6", "cases": table}, indent=1) + "\n")
+    GOLDEN.write_text(
+        json.dumps({"made_with": "libebur128 1.2.6", "cases": table}, indent=1) + "\n"
+    )
 
 
 if __name__ == "__main__":

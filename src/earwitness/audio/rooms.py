@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from earwitness.audio.fades import fade_curve
 from earwitness.audio.filters import highpass, lowpass
 from earwitness.audio.types import Audio, samples_at
 from earwitness.errors import UsageError
@@ -141,7 +142,7 @@ def impulse_response(spec: RoomSpec, rate: int, rng: np.random.Generator | None 
     Returns
     -------
     float32 array, shape (n,): 1 at sample 0, then the reflections relative to it, until what is left of them lies
-    60 dB under all of them; the last 10 ms fade.
+    60 dB under all of them; then 10 ms of fade.
 
     Raises
     ------
@@ -159,7 +160,7 @@ def impulse_response(spec: RoomSpec, rate: int, rng: np.random.Generator | None 
     for distance, order in _images(spec, reach_s):
         level = reflected**order * (direct_m / distance)
         if rng is not None:
-            distance = distance + rng.uniform(-JITTER_M, JITTER_M, len(distance))  # noqa: PLW2901
+            distance = distance + rng.uniform(-JITTER_M, JITTER_M, len(distance))
         delay_s = np.maximum(distance - direct_m, 0.0) / SPEED_OF_SOUND_M_S
         _place(wave, delay_s * rate, level, delay_s + direct_m / SPEED_OF_SOUND_M_S >= dense_s)
     reflections = Audio(wave[_HALF_TAPS : _HALF_TAPS + frames].astype(np.float32), rate)
@@ -412,13 +413,12 @@ def _reach_s(spec: RoomSpec, absorption: float) -> float:
 
 
 def _ended(response: Samples, rate: int) -> Samples:
+    """Cut where nothing is left to hear; the fade lies after that place, and takes nothing from before it."""
     heard = np.flatnonzero(decay_curve_db(response[1:]) > _END_DB)
-    made = response[: int(heard[-1]) + 2 if len(heard) else 1].copy()
-    fade = min(samples_at(_FADE_S, rate), len(made) - 1)
-    if fade > 0:
-        made[-fade:] *= (0.5 + 0.5 * np.cos(np.pi * (np.arange(fade) + 0.5) / fade)).astype(
-            np.float32
-        )
+    end = int(heard[-1]) + 2 if len(heard) else 1
+    made = response[: end + samples_at(_FADE_S, rate)].copy() if len(heard) else response[:1].copy()
+    fade = len(made) - end
+    made[end:] *= fade_curve(fade)[::-1]
     return made
 
 
