@@ -1,0 +1,325 @@
+"""Compose the dialogue of a scenario from a phrasebook: no model, same words on every machine.
+
+Conventions
+-----------
+Three streams under the seed and the scenario's id: ``talk`` (subject, stances, sentences about it), ``shape``
+(length, places of events) and ``reactions``. How many utterances there are, how long they are, and what is said
+away from events is drawn without looking at registers, reactions or how many events there are. A pivot replaces
+everything after its sound; other reactions change the utterance after theirs or, where a register is an exchange,
+come as one turn by each speaker, for which two turns of undisturbed talk are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import product
+
+from earwitness.scenes.bank import Bank
+from earwitness.scenes.bank_names import Namer
+from earwitness.scenes.bank_records import RolePair
+from earwitness.scenes.dialogue_records import SPEAKERS, Dialogue, EventMark, Utterance
+from earwitness.scenes.phrasebook.grammar import Book, Draws, load_phrasebook
+from earwitness.scenes.phrasebook.reactions import Reactor, answers, group_of, sentences
+from earwitness.scenes.phrasebook.subject import Subject, subject_of, topic_sentence
+from earwitness.scenes.phrasebook.talk import Allowed, Speech, Talk, Turn
+from earwitness.scenes.rules.limits import band_range, default_limits
+from earwitness.scenes.scenario import PlannedEvent, Scenario
+from earwitness.stats.streams import stream
+
+_UTTERANCES = (10, 10, 11, 11, 11, 12, 12, 12, 13, 13)
+_SECONDS = (120.0, 15.0)
+"""Mean and standard deviation of how long a scene speaks; the paper's scenes have 120.4 s and 18.8 s."""
+_SECONDS_RANGE = (92.0, 150.0)
+_APART = 2
+"""Least number of utterances between the places of two events, whatever their reactions."""
+_MOST_WORDS = 54
+
+
+class Composer:
+    """A phrasebook and a bank, ready to compose. Making one costs about a second; composing, milliseconds."""
+
+    def __init__(self, bank: Bank, book: Book | None = None) -> None:
+        self.bank = bank
+        self.book = book or load_phrasebook(language=bank.language)
+        self.namer = Namer(bank)
+        self._limits = default_limits()
+
+    def compose(self, scenario: Scenario, seed: int) -> Dialogue:
+        """Return the dialogue of a scenario; see :func:`compose`."""
+        shape = Draws(stream(seed, "phrasebook", scenario.id, "shape"))
+        subject = self._subject(scenario, seed)
+        count = _UTTERANCES[shape.below(len(_UTTERANCES))]
+        places = self._places(scenario.events, count, shape)
+        words = self._lengths(count, shape)
+        first = shape.below(2)
+        reactions = Draws(stream(seed, "phrasebook", scenario.id, "reactions"))
+        reactor = Reactor(
+            self.bank, self.book, self.namer, Speech(self.book, reactions), group_of(scenario.split)
+        )
+        turns = self._turns(scenario, subject, seed, places, words, first, reactor)
+        return Dialogue(scenario.id, self.topic(scenario, seed), _timeline(turns, places))
+
+    def topic(self, scenario: Scenario, seed: int) -> str:
+        """Return the topic of a scenario in one sentence; see :func:`compose_topic`."""
+        draws = Draws(stream(seed, "phrasebook", scenario.id, "topic"))
+        pair = self.bank.role_pair(scenario.roles).name
+        return topic_sentence(self._subject(scenario, seed), pair, self.book, draws)
+
+    def _subject(self, scenario: Scenario, seed: int) -> Subject:
+        silent = self._drawable(scenario.location)
+        return subject_of(
+            scenario, self.bank, seed, self.book, lambda text: not self._names(text, silent)
+        )
+
+    def _drawable(self, location: str) -> frozenset[str]:
+        return frozenset((*self.bank.sounds_at(location), *self.bank.rare_at(location)))
+
+    def _names(self, text: str, sounds: frozenset[str]) -> bool:
+        return bool(sounds) and bool(
+            self.namer.named_in(text, tiers=("name", "hint"), sounds=sounds)
+        )
+
+    def _hints(self, text: str, sound: str) -> bool:
+        """Whether a text that follows a sound gives it away, weak words included."""
+        return bool(self.namer.named_in(text, tiers=("name", "hint", "weak"), sounds={sound}))
+
+    def _places(self, events: Sequence[PlannedEvent], count: int, shape: Draws) -> tuple[int, ...]:
+        """How many utterances come before each event: any places in their bands that lie apart."""
+        ranges = [band_range(count, event.band) for event in events]
+        ways = [
+            way
+            for way in product(*ranges)
+            if all(b - a >= _APART for a, b in zip(way, way[1:], strict=False))
+        ]
+        if not ways:  # A plan may put two events into one narrow band.
+            ways = [tuple(band[min(n, len(band) - 1)] for n, band in enumerate(ranges))]
+        return ways[shape.below(len(ways))]
+
+    def _lengths(self, count: int, shape: Draws) -> list[int]:
+        """Words of each utterance, long and short ones mixed, so that the scene takes its time."""
+        low, high = _SECONDS_RANGE
+        seconds = min(max(shape.normal(*_SECONDS), low), high)
+        pauses = self._limits.seconds_between_turns * (count - 1)
+        words = (seconds - pauses) * self._limits.words_per_second
+        shares = [0.6 + 0.8 * shape.uniform() for _ in range(count)]
+        total = sum(shares)
+        return [min(max(round(words * share / total), 10), _MOST_WORDS) for share in shares]
+
+    def _turns(
+        self,
+        scenario: Scenario,
+        subject: Subject,
+        seed: int,
+        places: Sequence[int],
+        words: Sequence[int],
+        first: int,
+        reactor: Reactor,
+    ) -> list[Turn]:
+        events = scenario.events
+        silent = self._drawable(scenario.location)
+        after = {place: event.sound for place, event in zip(places, events, strict=True)}
+        count = len(words)
+        extra = {p for p, e in zip(places, events, strict=True) if answers(self.book, e)}
+        pivot = next((n for n, event in enumerate(events) if event.reaction == "pivot"), None)
+        # Turns of an exchange are not talk: the talk has fewer turns, and goes on where it was.
+        own = [n for n in range(count) if n not in extra and n - 1 not in extra]
+        speech = Speech(self.book, Draws(stream(seed, "phrasebook", scenario.id, "talk")))
+        talk = Talk(
+            subject,
+            speech,
+            setting=self.bank.location(scenario.location).setting,
+            roles=self._role_lists(self.bank.role_pair(scenario.roles)),
+            allowed=[self._fit(silent, after.get(n)) for n in own],
+        )
+        base = talk.turns([words[n] for n in own], first)
+        if pivot is not None:
+            base = self._pivoted(base, own, pivot, scenario, places, words, reactor, after)
+        turns: list[Turn] = []
+        rest = iter(base)
+        for n in range(count):
+            if n in extra:
+                event = events[places.index(n)]
+                others = self._others(events, event)
+                bridge = talk.bridge(turns[-1].facet, 0) if turns[-1].facet else ""
+                said, reply = reactor.exchange(event, turns[-1], bridge, self._fit(others, None))
+                speaker = 1 - turns[-1].speaker
+                turns.append(Turn(speaker, 0, [said]))
+                turns.append(Turn(1 - speaker, 0, [reply], facet=turns[-2].facet))
+            elif n - 1 not in extra:
+                turns.append(next(rest))
+                self._react(events, places, n, turns[-1], words[n], reactor)
+        return turns
+
+    def _pivoted(
+        self,
+        base: list[Turn],
+        own: list[int],
+        pivot: int,
+        scenario: Scenario,
+        places: Sequence[int],
+        words: Sequence[int],
+        reactor: Reactor,
+        after: dict[int, str],
+    ) -> list[Turn]:
+        """The talk with everything after the pivot's sound replaced."""
+        event, place = scenario.events[pivot], places[pivot]
+        kept = [turn for n, turn in zip(own, base, strict=True) if n < place]
+        late = [n for n in own if n >= place]
+        others = self._others(scenario.events, event)
+        allowed = [
+            self._fit(others, None if after.get(n) == event.sound else after.get(n), event.sound)
+            for n in late
+        ]
+        first = base[len(kept)].speaker
+        return kept + reactor.pivot(event, [words[n] for n in late], first, allowed)
+
+    def _react(
+        self,
+        events: Sequence[PlannedEvent],
+        places: Sequence[int],
+        at: int,
+        turn: Turn,
+        words: int,
+        reactor: Reactor,
+    ) -> None:
+        """Let an utterance react to the sound just before it, and keep it about as long as it was."""
+        for event, place in zip(events, places, strict=True):
+            if place != at or event.reaction in ("pivot", "ambient"):
+                continue
+            others = self._others(events, event)
+            if event.reaction == "verbal":
+                reactor.verbal(event, turn, self._fit(others, None, event.sound))
+            else:
+                fit = self._fit(others | {event.sound}, event.sound)
+                due = " ".join(turn.sentences)
+                reactor.behavioral(event, turn, lambda text, d=due: fit(_lead(text, d)))
+            _shorten(turn, max(words, _LEAST_AFTER_REACTION))
+
+    @staticmethod
+    def _others(events: Sequence[PlannedEvent], event: PlannedEvent) -> frozenset[str]:
+        return frozenset(other.sound for other in events if other.id != event.id) - {event.sound}
+
+    def _fit(
+        self, silent: frozenset[str], just_before: str | None, spoken_of: str | None = None
+    ) -> Allowed:
+        """Which sentences may stand at a place: none that names a silent sound or fits the one just before."""
+        explained = () if spoken_of is None else (spoken_of,)
+
+        def allowed(text: str) -> bool:
+            if just_before is not None and self._hints(text, just_before):
+                return False
+            if not explained:
+                return not self._names(text, silent)
+            return not any(
+                self.namer.mentions(text, sound, explained_by=explained) for sound in silent
+            )
+
+        return allowed
+
+    def _role_lists(self, pair: RolePair) -> list[str]:
+        """Lists with what only these two would say; pairs the phrasebook does not know go by closeness."""
+        own = f"roles.{pair.id}"
+        return [pair.id] if own in self.book.lists else [pair.closeness]
+
+
+_LEAST_AFTER_REACTION = 26
+
+
+def _lead(text: str, due: str) -> str:
+    """What a disturbed sentence says beside what was due, in which nothing is to be found any more."""
+    words = set(due.lower().split())
+    return " ".join(word for word in text.split() if word.lower() not in words)
+
+
+def _shorten(turn: Turn, words: int) -> None:
+    """Leave out sentences from the end (before a question that is answered) while there are too many words."""
+    parts = [part for sentence in turn.sentences for part in sentences(sentence)]
+    tail = [parts.pop()] if turn.asks and len(parts) > 2 else []
+    while len(parts) > 2 and sum(len(p.split()) for p in (*parts, *tail)) > words + 4:
+        parts.pop()
+    turn.sentences = [*parts, *tail]
+
+
+def _timeline(turns: Sequence[Turn], places: Sequence[int]) -> tuple[Utterance | EventMark, ...]:
+    timeline: list[Utterance | EventMark] = []
+    marks = {place: EventMark(f"e{n}") for n, place in enumerate(places, start=1)}
+    for n, turn in enumerate(turns):
+        if n in marks:
+            timeline.append(marks[n])
+        timeline.append(Utterance(SPEAKERS[turn.speaker], " ".join(turn.sentences)))
+    return tuple(timeline)
+
+
+class _Key:
+    """A bank and a phrasebook as a cheap cache key."""
+
+    __slots__ = ("bank", "book")
+
+    def __init__(self, bank: Bank, book: Book) -> None:
+        self.bank = bank
+        self.book = book
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and (self.bank.hash, self.book.folder) == (
+            other.bank.hash,
+            other.book.folder,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.bank.hash, self.book.folder))
+
+
+@lru_cache(maxsize=4)
+def _composer(key: _Key) -> Composer:
+    return Composer(key.bank, key.book)
+
+
+def _of(bank: Bank, book: Book | None) -> Composer:
+    return _composer(_Key(bank, book or load_phrasebook(language=bank.language)))
+
+
+def compose(
+    scenario: Scenario, bank: Bank, seed: int, *, phrasebook: Book | None = None
+) -> Dialogue:
+    """Compose the dialogue that carries out a scenario.
+
+    Pure and deterministic; another seed gives another dialogue of the same scenario.
+
+    Parameters
+    ----------
+    seed: of the corpus, or of one attempt.
+    phrasebook: sentences and words; those that ship for the bank's language unless given.
+
+    Raises
+    ------
+    DataError: there is no phrasebook for the language, or it has nothing for a register.
+    BankError: the scenario names what the bank does not have.
+
+    Examples
+    --------
+    >>> from earwitness.scenes.bank import load_bank
+    >>> from earwitness.scenes.plan import PlanRequest, load_preset, plan
+    >>> bank = load_bank()
+    >>> scenario = plan(bank, PlanRequest(1, 1, seed=1, preset=load_preset("balanced")))[0]
+    >>> compose(scenario, bank, 1) == compose(scenario, bank, 1)
+    True
+    """
+    return _of(bank, phrasebook).compose(scenario, seed)
+
+
+def compose_topic(
+    scenario: Scenario, bank: Bank, seed: int, *, phrasebook: Book | None = None
+) -> str:
+    """Compose the topic of a scenario, one sentence; that of :func:`compose` under the same seed.
+
+    Examples
+    --------
+    >>> from earwitness.scenes.bank import load_bank
+    >>> from earwitness.scenes.plan import PlanRequest, load_preset, plan
+    >>> bank = load_bank()
+    >>> scenario = plan(bank, PlanRequest(1, 1, seed=1, preset=load_preset("balanced")))[0]
+    >>> compose_topic(scenario, bank, 1).endswith(".")
+    True
+    """
+    return _of(bank, phrasebook).topic(scenario, seed)

@@ -1,0 +1,179 @@
+"""Reactions: how each register is performed, in words of the group that belongs to the scenario's split."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from earwitness.scenes.bank import Bank
+from earwitness.scenes.bank_names import Namer
+from earwitness.scenes.phrasebook.grammar import Book, Draws, Value
+from earwitness.scenes.phrasebook.nouns import SoundWords, lower_first, sound_words
+from earwitness.scenes.phrasebook.talk import Allowed, Speech, Turn
+from earwitness.scenes.scenario import SPLITS, PlannedEvent, Split
+
+_SENTENCE = re.compile(r"(?<=[^.][.!?]) (?=[^\W\d_])")
+_PIECES = 3
+_FRAGMENTED = 9
+"""Words of a sentence that come in pieces; the rest of a longer one is fluent again."""
+
+
+def group_of(split: Split) -> int:
+    """The group of variants that belongs to a split."""
+    return SPLITS.index(split)
+
+
+def answers(book: Book, event: PlannedEvent) -> bool:
+    """Whether the reaction is an exchange: one turn by each speaker before the talk goes on."""
+    if event.register is None or event.reaction == "pivot":
+        return False
+    return book.variants(f"{event.reaction}.{event.register}", 0)[0].answer is not None
+
+
+@dataclass(frozen=True)
+class Reactor:
+    """Performs the reactions of one scenario."""
+
+    bank: Bank
+    book: Book
+    namer: Namer
+    speech: Speech
+    group: int
+
+    @property
+    def draws(self) -> Draws:
+        """The stream of the reactions."""
+        return self.speech.draws
+
+    def words_for(self, event: PlannedEvent) -> SoundWords:
+        """What the sound is called."""
+        sound = self.bank.sound(event.sound)
+        return sound_words(sound, self.bank, self.namer, self.book.language)
+
+    def verbal(self, event: PlannedEvent, turn: Turn, allowed: Allowed) -> None:
+        """Put a remark on the sound before what was due."""
+        said, _ = self._say(event, dict(self.words_for(event).values()), allowed)
+        turn.sentences.insert(0, said)
+
+    def exchange(
+        self, event: PlannedEvent, before: Turn, bridge: str, allowed: Allowed
+    ) -> tuple[str, str]:
+        """What one says about the sound, or breaks off with, and what the other answers."""
+        last = sentences(before.sentences[-1])[-1]
+        values: dict[str, Value] = {"again": lower_first(last, self.book.language)}
+        if event.reaction == "verbal":
+            values |= self.words_for(event).values()
+        said, answer = self._say(event, values, allowed)
+        reply = answer or ""
+        if last.rstrip(".?!") not in reply and values["again"] not in reply:
+            reply = f"{reply} {bridge}"
+        return said, reply
+
+    def behavioral(self, event: PlannedEvent, turn: Turn, allowed: Allowed) -> None:
+        """Disturb the first sentence of what was due."""
+        parts = [part for sentence in turn.sentences for part in sentences(sentence)]
+        while len(parts) > 1 and (parts[0].endswith("?") or len(parts[0].split()) < 2):
+            parts.pop(0)
+        due = lower_first(parts[0], self.book.language)
+        tags = self.bank.register(event.register or "").tags
+        tag = f"[{self.bank.tag(tags[self.draws.below(len(tags))]).written}]" if tags else ""
+        values: Mapping[str, Value] = {
+            "s": due,
+            "s!": re.sub(r"\.$", "!", due),
+            "s...": fragments(due),
+            "cut": tag,
+        }
+        said, _ = self._say(event, values, allowed)
+        turn.sentences = [said, *parts[1:]]
+
+    def _say(
+        self, event: PlannedEvent, values: Mapping[str, Value], allowed: Allowed
+    ) -> tuple[str, str | None]:
+        key = f"{event.reaction}.{event.register}"
+        return self.speech.say([key], values, allowed, group=self.group)
+
+    def pivot(
+        self, event: PlannedEvent, words: Sequence[int], first: int, allowed: Sequence[Allowed]
+    ) -> list[Turn]:
+        """The rest of the talk, which is about the sound: as many turns as there are word counts."""
+        key = f"pivot.{event.register}"
+        sides = f"{key}.turn_a" in self.book.lists
+        values: dict[str, Value] = {**self.words_for(event).values()}
+        pool = self._kin(event)
+        answer: str | None = None
+        made: list[Turn] = []
+        for n, length in enumerate(words):
+            turn = Turn((first + n) % 2, length)
+            side = "ab"[n % 2]
+            values["kin"] = pool[self.draws.below(len(pool))]
+
+            def say(name: str, at: int = n) -> tuple[str, str | None]:
+                return self.speech.say([name], values, allowed[at], group=self.group)
+
+            last = n == len(words) - 1
+            if n == 0:
+                turn.sentences.append(say(f"{key}.open")[0])
+            elif answer is not None:
+                turn.sentences.append(answer)
+            else:
+                turn.sentences.append(say(f"{key}.reply_{side}" if sides else "pivot.reply")[0])
+            asks = not last and n > 0 and self.draws.uniform() < 0.3
+            turn.words -= 9 if asks or last else 0
+            body = f"{key}.turn_{side}" if sides else f"{key}.turn"
+            turn.sentences.append(say(body)[0])
+            while turn.room:
+                turn.sentences.append(say(body)[0])
+            answer = None
+            if asks:
+                question, answer = say(f"{key}.qa")
+                turn.sentences.append(question)
+                turn.asks = True
+            if last:
+                turn.sentences.append(say(f"{key}.end")[0])
+            made.append(turn)
+        return made
+
+    def _kin(self, event: PlannedEvent) -> tuple[str, ...]:
+        tags = set(self.bank.sound(event.sound).tags)
+        kinds: Mapping[str, Sequence[str]] = self.book.language["kinds"]
+        kind = next((name for name, wanted in kinds.items() if tags & set(wanted)), "default")
+        words = self.book.pools[f"kin.{kind}"]
+        return words[self.group :: len(SPLITS)]
+
+
+def sentences(text: str) -> list[str]:
+    """Split what is said into sentences; an ellipsis ends none.
+
+    Examples
+    --------
+    >>> sentences("You think so? I'm not sure.")
+    ['You think so?', "I'm not sure."]
+    """
+    return _SENTENCE.split(text)
+
+
+def fragments(sentence: str) -> str:
+    """A sentence in pieces of two or three words with gaps between, the end of a long one whole.
+
+    Examples
+    --------
+    >>> fragments("I would put it first, really, and then wait.")
+    'I would put... it first... really... and then wait.'
+    """
+    words = sentence.split()
+    head, tail = words[:_FRAGMENTED], words[_FRAGMENTED:]
+    if len(tail) < _PIECES:
+        head, tail = words[:-1], words[-1:]
+    pieces: list[list[str]] = [[]]
+    for word in head:
+        pieces[-1].append(word)
+        if len(pieces[-1]) == _PIECES or word.endswith(","):
+            pieces.append([])
+    if not pieces[-1]:
+        pieces.pop()
+    if len(pieces) > 1 and tail and len(tail) == 1:
+        last = pieces.pop()
+        tail = last + tail
+    texts = [" ".join(piece).rstrip(",") for piece in pieces]
+    return "... ".join([*texts, " ".join(tail)])
