@@ -85,3 +85,27 @@ def test_frames_are_centred_on_every_step(n: int) -> None:
     centres = np.arange(len(frames)) * 160
     inside = centres < n
     assert np.array_equal(frames[inside, 200], samples[centres[inside]])
+
+
+def test_of_equally_good_octaves_the_higher_is_taken() -> None:
+    noise = 0.2 * np.random.default_rng(0).normal(size=RATE)
+    track = track_pitch(np.sin(2 * np.pi * 600 * AT) + noise, RATE)
+    assert np.mean(np.abs(track.f0_hz[5:-5] / 600 - 1) < 0.01) > 0.98
+
+
+def test_a_few_creaky_cycles_are_no_leap_of_an_octave() -> None:
+    heights = np.ones(200)
+    heights[100:108:2] = 0.4  # every second of eight pulses in the middle is weaker
+    signal = np.zeros(RATE)
+    signal[np.arange(200) * (RATE // 200)] = heights
+    track = track_pitch(signal, RATE)
+    assert np.all(np.abs(track.f0_hz[5:-5] / 200 - 1) < 0.01)
+
+
+def test_in_noise_the_path_keeps_to_its_neighbours() -> None:
+    noise = 0.5 * np.random.default_rng(0).normal(size=RATE)
+    track = track_pitch(np.sin(2 * np.pi * 400 * AT) + noise, RATE)
+    heard = track.f0_hz[5:-5]
+    assert np.mean(np.abs(heard / 400 - 1) < 0.03) > 0.9
+    leaps = np.abs(np.diff(np.log2(heard[heard > 0]))) > 0.4
+    assert leaps.mean() < 0.02
