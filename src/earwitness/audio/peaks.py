@@ -28,7 +28,7 @@ HALF_TAPS = 16
 
 _KAISER_BETA = 6.0
 _BLOCK = 256
-_BLOCKS_AT_ONCE = 512
+_BLOCKS_AT_ONCE = 256
 
 
 def sample_peak_dbfs(audio: Audio) -> float | None:
@@ -126,7 +126,7 @@ def _sample_peak(audio: Audio) -> float:
 
 def _between(samples: npt.NDArray[np.float32], factor: int, peak: float) -> float:
     """The largest interpolated value of one channel that is over ``peak``, or something lower."""
-    from scipy.signal import upfirdn
+    from scipy.fft import irfft, rfft
 
     count = -(-(len(samples) + 2 * HALF_TAPS) // _BLOCK)
     # Silence around the sound: its first and last samples ring into it.
@@ -137,13 +137,14 @@ def _between(samples: npt.NDArray[np.float32], factor: int, peak: float) -> floa
     near = np.maximum(np.maximum(local[:-2], local[1:-1]), local[2:])
     candidates = np.flatnonzero(near * _bound(factor) > peak) + 1
     found = 0.0
-    taps = interpolators(factor)
-    offsets = np.arange(-HALF_TAPS, _BLOCK + HALF_TAPS)
+    width = _BLOCK + 2 * HALF_TAPS
+    spectra = rfft(interpolators(factor)[:, ::-1].astype(np.float32), width, axis=1)
+    offsets = np.arange(width) - HALF_TAPS
     for first in range(0, len(candidates), _BLOCKS_AT_ONCE):
         chosen = candidates[first : first + _BLOCKS_AT_ONCE]
-        rows = padded[chosen[:, None] * _BLOCK + offsets].astype(np.float64)
-        for phase in taps:
-            # Correlation with the taps; only values whose 32 samples lie within the row.
-            made = upfirdn(phase[::-1], rows, axis=1)[:, 2 * HALF_TAPS - 1 : rows.shape[1]]
-            found = max(found, float(np.abs(made).max()))
+        rows = rfft(padded[chosen[:, None] * _BLOCK + offsets], axis=1)
+        for spectrum in spectra:
+            # The first values wrap around; those after them are made of samples of the row.
+            made = irfft(rows * spectrum, width, axis=1)[:, 2 * HALF_TAPS - 1 :]
+            found = max(found, float(made.max()), -float(made.min()))
     return found
