@@ -113,6 +113,19 @@ def test_the_index_agrees_with_comparing_all_pairs() -> None:
     assert 5 < refused < 30
 
 
+@pytest.mark.parametrize(
+    ("shared", "found"), [(193, False), (198, False), (199, True), (203, True)]
+)
+def test_half_of_the_runs_may_be_shared(shared: int, found: bool) -> None:
+    """Two texts of 297 runs with ``shared`` in common: the index is shared / (594 - shared), 0.5 at 198."""
+    seen = NearDuplicates()
+    one = [f"one{n}" for n in range(300)]
+    same = shared + SHINGLE_WORDS - 1
+    two = one[:same] + [f"two{n}" for n in range(300 - same)]
+    assert seen.add(talk("one", " ".join(one))) is None
+    assert (seen.add(talk("two", " ".join(two))) is not None) == found
+
+
 def write(path: Path, *values: object) -> Path:
     path.write_text("".join(json.dumps(value) + "\n" for value in values), encoding="utf-8")
     return path

@@ -90,6 +90,7 @@ SHORT = without(dataclasses.replace(TALK, timeline=tuple(
 """Eight utterances around the ambient sound."""
 
 PIVOT_TOO = with_event(STAIRCASE, "e1", reaction="pivot")
+BELLS = with_event(with_event(FENCE, "e1", sound="church_bell"), "e2", sound="bicycle_bell")
 ONE_WORD = " ".join(["word"] * 60)
 BEHAVIORAL = {
     register: with_event(STAIRCASE, "e2", register=register)
@@ -371,10 +372,17 @@ TABLE: dict[str, Sides] = {
         ],
     ),
     "D505-behavioral-alluded": Sides(
-        [Case(TALK), stair((3, "leaves bicycles", "leaves a bike"))],
+        [
+            Case(TALK),
+            stair((3, "leaves bicycles", "leaves a bike")),
+            # A word inside the name of a sound that may be named is about that one.
+            Case(replaced(VAN, 3, "A lawnmower", "A church bell"), BELLS),
+        ],
         [
             stair((11, "your charm", "your bicycle bell"), says="never spoken of"),
             stair((1, "two coats", "with bells on and two coats")),
+            Case(replaced(VAN, 3, "A lawnmower", "A church bell, all that dinging"), BELLS,
+                 says='"dinging" gives away'),
             broken("We could put up a — no, he rang them, a note won't do."),
         ],
     ),
@@ -389,6 +397,9 @@ TABLE: dict[str, Sides] = {
             van((13, "Then he", "It is that noise. Then he")),
         ],
         [
+            # Right after a sound that nobody notices it would be about that one, pivot or not.
+            Case(replaced(VAN, 10, "My cousin", "That noise again. My cousin"),
+                 with_event(FENCE, "e2", reaction="ambient", register=None)),
             stair((9, "I feel the same", "Did you hear that? I feel the same"), says='"hear that"'),
             stair((5, "They complained", "What a noise. They complained")),
             stair((1, "So I spoke", "Over the noise I spoke")),

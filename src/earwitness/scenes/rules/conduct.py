@@ -26,9 +26,8 @@ def breaks_in_words(line: Line, harmless: frozenset[str]) -> str | None:
     if repeated:
         return shown(repeated)
     for hit in line.of("repairs"):
-        led = hit.start > start and hit.end <= end and any(w.end <= hit.start for w in words)
         mended = any(word.start >= hit.end for word in words)
-        if led and mended and _BEFORE_REPAIR.search(line.plain, start, hit.start):
+        if mended and _BEFORE_REPAIR.search(line.plain, start, hit.start):
             return shown(line.plain[hit.start : hit.end])
     return None
 

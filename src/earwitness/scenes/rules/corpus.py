@@ -52,7 +52,7 @@ class NearDuplicates:
     """Finds dialogues that share too much with one seen before.
 
     Adding a scenario again replaces its earlier text, so that a rewriting is never compared with its draft.
-    Memory is about 4 kB a dialogue.
+    Memory is about 12 kB a dialogue.
 
     Parameters
     ----------
