@@ -35,6 +35,7 @@ from tests.standins.openai_server import completion
 TEMPERS = ("good", "sloppy", "stubborn", "refusing", "prose", "fenced", "truncated", "plain_only")
 TOLD = "turned down"
 Timeline = list[dict[str, Any]]
+Fault = Callable[[Timeline], Timeline]
 
 
 def _spoken(timeline: Timeline, number: int) -> dict[str, Any]:
@@ -43,11 +44,6 @@ def _spoken(timeline: Timeline, number: int) -> dict[str, Any]:
 
 def _drop_event(timeline: Timeline) -> Timeline:
     return [part for part in timeline if "event" not in part] + [{"event": "e9"}]
-
-
-def _filler(timeline: Timeline) -> Timeline:
-    _spoken(timeline, 1)["text"] = "Uh, " + _spoken(timeline, 1)["text"]
-    return timeline
 
 
 def _one_voice(timeline: Timeline) -> Timeline:
@@ -59,44 +55,57 @@ def _too_short(timeline: Timeline) -> Timeline:
     return [*[part for part in timeline if "text" in part][:4], *keep]
 
 
-def _stage(timeline: Timeline) -> Timeline:
-    _spoken(timeline, 0)["text"] += " (she shrugs)"
-    return timeline
-
-
-def _tag(timeline: Timeline) -> Timeline:
-    _spoken(timeline, 0)["text"] = "Well [dances], " + _spoken(timeline, 0)["text"]
-    return timeline
-
-
-def _stock(timeline: Timeline) -> Timeline:
-    _spoken(timeline, -1)["text"] += " Anyway, at the end of the day it is what it is."
-    return timeline
-
-
 def _early(timeline: Timeline) -> Timeline:
     marks = [part for part in timeline if "event" in part]
     return [part for part in timeline if "event" not in part] + marks
-
-
-def _sound(timeline: Timeline) -> Timeline:
-    _spoken(timeline, 0)["text"] += " What a racket, did you hear that?"
-    return timeline
 
 
 def _twice(timeline: Timeline) -> Timeline:
     return [*timeline, dict(_spoken(timeline, 0), speaker="B" if len(timeline) % 2 else "A")]
 
 
-FAULTS: tuple[Callable[[Timeline], Timeline], ...] = (
-    _drop_event, _filler, _one_voice, _too_short, _stage, _tag, _stock, _early, _sound, _twice,
-)  # fmt: skip
+def _added(where: int, *, before: str = "", after: str = "") -> Fault:
+    def spoil(timeline: Timeline) -> Timeline:
+        part = _spoken(timeline, where)
+        part["text"] = f"{before}{part['text']}{after}"
+        return timeline
+
+    return spoil
+
+
+def _third_voice(timeline: Timeline) -> Timeline:
+    _spoken(timeline, 2)["speaker"] = "C"
+    return timeline
+
+
+FAULTS: dict[str, Fault] = {
+    "D101": _third_voice,
+    "D103": _drop_event,
+    "D201": _too_short,
+    "D202": _one_voice,
+    "D203": lambda timeline: [*timeline, {"speaker": "A", "text": "[sighs]"}],
+    "D204": _added(3, after=" And so on and so on it went with them all." * 6),
+    "D207": _twice,
+    "D301": _added(0, after=" (she shrugs)"),
+    "D302": _added(1, before="Anna: "),
+    "D303": _added(2, before="# Plans\nWell, "),
+    "D304": _added(0, after=" \N{GRINNING FACE}"),
+    "D305": _added(0, after=" It was [odd."),
+    "D306": _added(0, before="Well [dances], "),
+    "D307": _added(1, before="Uh, "),
+    "D308": _added(2, after=" Are you still there?"),
+    "D309": _added(-1, after=" Anyway, at the end of the day it is what it is."),
+    "D402": _early,
+    "D507": _added(0, after=" What a racket, did you hear that?"),
+}
+"""Code of a rule -> what breaks it (perhaps with others)."""
 
 
 class WriterServer(LoopbackServer):
     """Speaks ``POST /v1/chat/completions``; see the module for tempers.
 
-    ``dies_after``: from this call on (counted from 0), 500s and broken connections.
+    ``dies_after``: from this call on (counted from 0), 500s and broken connections. ``fault``: the rule that is
+    broken, instead of each in turn.
     """
 
     prefix = "/v1"
@@ -107,12 +116,14 @@ class WriterServer(LoopbackServer):
         temper: str = "good",
         bank: Bank | None = None,
         dies_after: int | None = None,
+        fault: str | None = None,
         port: int = 0,
     ) -> None:
         super().__init__(*acts, port=port)
         self.temper = temper
         self.bank = bank or load_bank()
         self.dies_after = dies_after
+        self.fault = fault
         self.asked: Counter[str] = Counter()
         self.prompts: list[tuple[str, str]] = []
 
@@ -150,8 +161,9 @@ class WriterServer(LoopbackServer):
             return "topic", {"topic": topic_for(user)}
         timeline = compose(brief, self.bank)
         if self.temper == "stubborn" or (self.temper == "sloppy" and not told):
-            chosen = 1 if self.temper == "stubborn" else _number(brief) % len(FAULTS)
-            timeline = FAULTS[chosen](timeline)
+            codes = sorted(FAULTS)
+            stubborn = "D307" if self.temper == "stubborn" else codes[_number(brief) % len(codes)]
+            timeline = FAULTS[self.fault or stubborn](timeline)
         return "dialogue", {"timeline": timeline}
 
     def _situations(self, brief: dict[str, Any], user: str) -> list[dict[str, Any]]:
