@@ -72,8 +72,9 @@ def test_what_comes_out_has_the_promised_spectrum(name: str, zero_phase: bool) -
     frequencies = np.fft.rfftfreq(len(out), 1 / RATE)
     heard = (frequencies > 30) & (frequencies < 10_000)
     found = 20 * np.log10(np.abs(np.fft.rfft(out.astype(np.float64)))[heard])
-    passes = 2 if zero_phase else 1
-    np.testing.assert_allclose(found, passes * made.response_db(frequencies[heard]), atol=0.02)
+    expected = (2 if zero_phase else 1) * made.response_db(frequencies[heard])
+    # Below -80 dB float32 itself begins to be heard by the comparison.
+    np.testing.assert_allclose(np.maximum(found, -80), np.maximum(expected, -80), atol=0.02)
 
 
 @pytest.mark.parametrize("name", EVERY)

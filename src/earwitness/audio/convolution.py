@@ -23,6 +23,9 @@ time; more rows leave the cache. Memory beyond input and output is that of these
 _ALONE = 1.7
 """What a block costs if it is transformed alone, against one of four."""
 
+_SMALLEST_FFT = 1 << 14
+"""Below, the loop over blocks costs more than the transforms."""
+
 _LARGEST_FFT = 1 << 16
 """Four rows of this size still fit a common second-level cache; longer responses take what they need."""
 
@@ -94,7 +97,7 @@ def fft_size(frames: int, taps: int) -> int:
     from scipy.fft import next_fast_len
 
     sizes = [int(next_fast_len(frames + taps - 1, real=True))]
-    size = 1 << max(8, math.ceil(math.log2(2 * taps)))
+    size = 1 << max(_SMALLEST_FFT.bit_length() - 1, math.ceil(math.log2(2 * taps)))
     while size < sizes[0]:
         sizes += [size, size * 3 // 2]
         if size >= _LARGEST_FFT:

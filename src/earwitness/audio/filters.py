@@ -1,7 +1,7 @@
 """Filters as cascades of second-order sections: Butterworth low- and high-pass, shelves, peaking.
 
 Several filters of one bus are joined with :func:`cascade` and run in one pass. Samples are float32 in and out,
-the arithmetic inside is float64. The output has exactly the length of the input; there is silence before it.
+the recursion inside is float64. The output has exactly the length of the input; there is silence before it.
 
 Delay: a filter run once is causal and delays every frequency by :meth:`Filter.delay_s`; with ``zero_phase`` it
 is run forward and backward, delays nothing, and its gain in dB counts twice. Onsets then ring before
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from earwitness.audio.convolution import convolve
 from earwitness.audio.types import Audio
 
 if TYPE_CHECKING:
@@ -129,17 +130,22 @@ class Filter:
         return made
 
     def _both_ways(self, samples: Samples) -> Samples:
-        from scipy.signal import sosfilt
+        # Twice through the recursion costs more than once through the FFT, and needs the recording in float64.
+        kernel = self.zero_phase_kernel()
+        made = convolve(Audio(samples, self.rate), kernel).samples
+        first = len(kernel) // 2
+        return made[first : first + len(samples)]
 
-        # The ringing after the end is kept for the way back: the result is that of endless silence around.
-        wide = np.zeros(len(samples) + self.ring_frames())
-        wide[: len(samples)] = samples
-        for view in (wide, wide[::-1]):
-            state = np.zeros((len(self.sos), 2))
-            for first in range(0, len(view), _CHUNK):
-                part = slice(first, first + _CHUNK)
-                view[part], state = sosfilt(self.sos, view[part], zi=state)
-        return wide[: len(samples)].astype(np.float32)
+    def zero_phase_kernel(self) -> Samples:
+        """The response of a forward and a backward pass to an impulse in its middle: float32, odd length."""
+        from scipy.signal import fftconvolve, sosfilt
+
+        click = np.zeros(self.ring_frames())
+        click[0] = 1.0
+        once = sosfilt(self.sos, click)
+        both = fftconvolve(once, once[::-1])
+        # Symmetry to the last bit, whatever the transform rounds.
+        return (0.5 * (both + both[::-1])).astype(np.float32)
 
 
 def cascade(*filters: Filter) -> Filter:
