@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from earwitness.scenes.bank import Bank
-from earwitness.scenes.bank_names import Namer
+from earwitness.scenes.bank_names import Namer, Tier
 from earwitness.scenes.bank_records import Sound
+
+_NAMES: tuple[Tier, ...] = ("name",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +89,6 @@ def the(noun: Noun, language: Mapping[str, Any]) -> Noun:
     return Noun(f"{language['definite']} {told.text}", told.plural) if bare else told
 
 
-_QUOTED = re.compile(r"[\"“”]")
-
-
 def lower_first(text: str, language: Mapping[str, Any]) -> str:
     """A sentence as it goes on inside another: its first letter small, unless the word wants a capital."""
     first = re.split(r"[\s,]", text, maxsplit=1)[0]
@@ -124,15 +122,15 @@ class SoundWords:
         return {"sound": self.sound, "that": self.that, "the": self.the, "bare": self.bare}
 
 
-def sound_words(sound: Sound, bank: Bank, namer: Namer, language: Mapping[str, Any]) -> SoundWords:
+def sound_words(sound: Sound, namer: Namer, language: Mapping[str, Any]) -> SoundWords:
     """The words for a sound: its display name if that names it, and its first name as the noun.
 
     A phrasebook may give another noun for a sound (``sounds`` in ``language.yaml``), which must name it too.
     """
     own = language.get("sounds", {}).get(sound.id)
-    noun = own if own and namer.mentions(own, sound.id, tiers=("name",)) else sound.names[0]
+    noun = own if own and namer.mentions(own, sound.id, tiers=_NAMES) else sound.names[0]
     plural = is_plural(noun, language)
-    if namer.mentions(sound.name, sound.id, tiers=("name",)):
+    if namer.mentions(sound.name, sound.id, tiers=_NAMES):
         shown = Noun(sound.name, is_plural(sound.name, language))
     else:
         vowel = noun[0].lower() in language["vowels"]

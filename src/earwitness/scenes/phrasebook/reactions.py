@@ -14,6 +14,10 @@ from earwitness.scenes.phrasebook.talk import Allowed, Speech, Turn
 from earwitness.scenes.scenario import SPLITS, PlannedEvent, Split
 
 _SENTENCE = re.compile(r"(?<=[^.][.!?]) (?=[^\W\d_])")
+_ASKS, _ASKS_OFTEN = 0.35, 0.5
+"""How often a turn after a pivot ends with a question; more often where only one of the two asks."""
+_REPLIES = 0.7
+"""How often such a turn begins with a word on what the other said, when nothing was asked."""
 _PIECES = 3
 _FRAGMENTED = 9
 """Words of a sentence that come in pieces; the rest of a longer one is fluent again."""
@@ -49,7 +53,7 @@ class Reactor:
     def words_for(self, event: PlannedEvent) -> SoundWords:
         """What the sound is called."""
         sound = self.bank.sound(event.sound)
-        return sound_words(sound, self.bank, self.namer, self.book.language)
+        return sound_words(sound, self.namer, self.book.language)
 
     def verbal(self, event: PlannedEvent, turn: Turn, allowed: Allowed) -> None:
         """Put a remark on the sound before what was due."""
@@ -61,12 +65,13 @@ class Reactor:
     ) -> tuple[str, str]:
         """What one says about the sound, or breaks off with, and what the other answers."""
         last = sentences(before.sentences[-1])[-1]
-        values: dict[str, Value] = {"again": lower_first(last, self.book.language)}
+        again = lower_first(last, self.book.language)
+        values: dict[str, Value] = {"again": again}
         if event.reaction == "verbal":
             values |= self.words_for(event).values()
         said, answer = self._say(event, values, allowed)
         reply = answer or ""
-        if last.rstrip(".?!") not in reply and values["again"] not in reply:
+        if again not in reply and last not in reply:
             reply = f"{reply} {bridge}"
         return said, reply
 
@@ -112,21 +117,23 @@ class Reactor:
                 return self.speech.say([name], values, allowed[at], group=self.group)
 
             last = n == len(words) - 1
+            question_list = f"{key}.qa" if f"{key}.qa" in self.book.lists else f"{key}.qa_{side}"
+            asks = not last and n > 0 and question_list in self.book.lists
+            asks = asks and self.draws.uniform() < (_ASKS_OFTEN if sides else _ASKS)
+            turn.words -= 9 if asks or last else 0
             if n == 0:
                 turn.sentences.append(say(f"{key}.open")[0])
             elif answer is not None:
                 turn.sentences.append(answer)
-            else:
+            elif self.draws.uniform() < _REPLIES:
                 turn.sentences.append(say(f"{key}.reply_{side}" if sides else "pivot.reply")[0])
-            asks = not last and n > 0 and self.draws.uniform() < 0.3
-            turn.words -= 9 if asks or last else 0
             body = f"{key}.turn_{side}" if sides else f"{key}.turn"
             turn.sentences.append(say(body)[0])
             while turn.room:
                 turn.sentences.append(say(body)[0])
             answer = None
             if asks:
-                question, answer = say(f"{key}.qa")
+                question, answer = say(question_list)
                 turn.sentences.append(question)
                 turn.asks = True
             if last:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from earwitness.scenes.bank import Bank, BankError, Situation, Theme
-from earwitness.scenes.phrasebook.grammar import Book, Draws, load_phrasebook
+from earwitness.scenes.phrasebook.grammar import Book, Draws, Value, load_phrasebook
 from earwitness.scenes.phrasebook.nouns import Noun, facet, is_plural, lower_first, title_kind
 from earwitness.scenes.scenario import Scenario
 from earwitness.stats.streams import stream
@@ -123,6 +123,12 @@ def topic_sentence(subject: Subject, pair: str, book: Book, draws: Draws) -> str
     patterns = book.variants(f"topics.{subject.kind}")
     facets = [noun for noun in subject.facets if noun.text not in subject.theme.text]
     f, g = facets[0], facets[1 + draws.below(min(3, len(facets) - 1))]
-    values = {"pair": pair, "title": subject.title or "", "theme": subject.theme, "f": f, "g": g}
+    values: dict[str, Value] = {
+        "pair": pair,
+        "title": subject.title or "",
+        "theme": subject.theme,
+        "f": f,
+        "g": g,
+    }
     said = patterns[draws.below(len(patterns))].said.expand(draws, values)
     return f"{said}."

@@ -62,6 +62,7 @@ class Speech:
         self.book = book
         self.draws = draws
         self._used: set[str] = set()
+        self._said: set[str] = set()
 
     def say(
         self,
@@ -73,15 +74,19 @@ class Speech:
     ) -> tuple[str, str | None]:
         """A sentence of one of the lists, and what the other answers to it, if the list has answers."""
         variants = [v for key in keys for v in self.book.variants(key, group)]
-        fresh = [v for v in variants if v.id not in self._used] or variants
-        start = self.draws.below(len(fresh))
+        fresh = [v for v in variants if v.id not in self._used]
+        start = self.draws.below(len(variants))
         text: tuple[str, str | None] = ("", None)
-        for n in range(len(fresh)):
-            variant = fresh[(start + n) % len(fresh)]
-            text = self._expand(variant, values)
-            if allowed(text[0]) and (text[1] is None or allowed(text[1])):
-                self._used.add(variant.id)
-                break
+        # When a list is used up its variants come again, in other words.
+        for round_ in (fresh, variants, variants):
+            for n in range(len(round_)):
+                variant = round_[(start + n) % len(round_)]
+                text = self._expand(variant, values)
+                said = [part for part in text if part is not None]
+                if all(allowed(part) and part not in self._said for part in said):
+                    self._used.add(variant.id)
+                    self._said.update(said)
+                    return text
         return text
 
     def _expand(self, variant: Variant, values: Mapping[str, Value]) -> tuple[str, str | None]:
