@@ -111,7 +111,7 @@ def plan(
     config = planned.corpus.config
     tables = None
     if report:
-        tables = plan_report(planned.scenarios, loaded, floor=config.preset.floor_balanced_accuracy)
+        tables = plan_report(planned.scenarios, loaded)
         _write_page(out, tables, f"Plan of {out.name}")
     if as_json:
         summary: dict[str, Any] = {
@@ -155,10 +155,10 @@ def _print_report(report: PlanReport) -> None:
         f"{report.scenarios} scenarios in {report.templates} templates, {report.events} events\n"
     )
     for table in report.tables:
-        _print_table(console, table, report.floor)
+        _print_table(console, table)
 
 
-def _print_table(console: Any, table: PlanTable, floor: float) -> None:
+def _print_table(console: Any, table: PlanTable) -> None:
     from rich.table import Table
 
     console.print(f"[bold]{table.title}[/]")
@@ -174,7 +174,7 @@ def _print_table(console: Any, table: PlanTable, floor: float) -> None:
     if table.guess is not None:
         console.print(
             f"best guess of the reaction from this alone: {table.guess:.1%} balanced accuracy; by lot "
-            f"{table.chance:.1%}, the design allows {floor:.1%}",
+            f"{table.chance:.1%}",
             soft_wrap=True,
         )
     console.print()

@@ -211,10 +211,9 @@ class progress_bar:  # noqa: N801
 
     def _show(self, progress: LoopProgress) -> None:
         self._last = progress
-        detail = [f"{progress.accepted} of {progress.places} scenes stand"]
+        detail = [f"{progress.accepted} of {progress.places} stand"]
         if progress.rejected:
-            worst = progress.rejected.most_common(1)[0]
-            detail.append(f"{progress.rejected.total()} faults, most {worst[0]} ({worst[1]})")
+            detail.append(f"{progress.rejected.total()} faults")
         if progress.abandoned:
             detail.append(f"{progress.abandoned} abandoned")
         detail += usage_words(self._meter)
@@ -303,7 +302,7 @@ def _print_result(corpus: Corpus, result: WritingResult, meter: Meter, *, shard:
 
     console = Console(highlight=False)
     table = acceptance(result)
-    grid = Table("pivot-verbal-behavioral-ambient", box=None, padding=(0, 2, 0, 0))
+    grid = Table("P-V-B-A", box=None, padding=(0, 2, 0, 0))
     for column in ("places", "filled", "first draft", "drafts", "abandoned"):
         grid.add_column(column, justify="right")
     for row in (*table.rows, table.total):

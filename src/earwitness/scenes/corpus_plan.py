@@ -182,7 +182,7 @@ def _refuse_another_plan(folder: Path, existing: CorpusConfig, wanted: CorpusCon
         ("library", "--sounds"),
         ("cast", "--voices"),
     ):
-        old, new = getattr(existing, name), getattr(wanted, name)
+        old, new = _planning(getattr(existing, name)), _planning(getattr(wanted, name))
         if old != new:
             differences.append(f"{option} was {_short(old)} and is {_short(new)}")
     if differences:
@@ -199,6 +199,11 @@ def _refuse_another_plan(folder: Path, existing: CorpusConfig, wanted: CorpusCon
             wanted=f"--templates {existing.templates} or more",
             next_step="A plan only grows; plan a smaller one into another folder.",
         )
+
+
+def _planning(value: Any) -> Any:
+    """A value without what changes no scenario: floors are for the audit."""
+    return value.model_copy(update={"floors": {}}) if isinstance(value, Preset) else value
 
 
 def _short(value: Any) -> str:

@@ -240,8 +240,12 @@ def _open_team(
 
     used: dict[str, WriterUsed | None] = {"topic_writer": None, "templates_writer": None}
     closing: list[TextCaller] = []
-    if order.templates_writer is None:
-        templates: TemplateSource = BankTemplates(bank, seed)
+    if order.writer == PHRASEBOOK:
+        from earwitness.scenes.writers.offline import PhrasebookTemplates
+
+        templates: TemplateSource = PhrasebookTemplates(bank)
+    elif order.templates_writer is None:
+        templates = BankTemplates(bank, seed)
     else:
         asked = caller(order.templates_writer, "templates")
         closing.append(asked)
@@ -290,15 +294,18 @@ def _open_offline(order: WritingOrder, bank: Bank, seed: int, bank_folder: Path 
             "there is no such offline writer",
             f"{NAME}, or adapter/NAME",
         )
-    if order.topic_writer is not None:
-        raise UsageError(
-            "--topic-writer",
-            f"{order.topic_writer} beside {NAME}, which composes topic and talk together",
-            "a model for both, or neither",
-        )
-    own = [key for key in order.options if not key.startswith(("templates.", "topic."))]
-    if own and order.templates_writer is None:
-        raise UsageError(NAME, f"option {own[0]!r}", "no options")
+    for option, other in (
+        ("--topic-writer", order.topic_writer),
+        ("--templates-writer", order.templates_writer),
+    ):
+        if other is not None:
+            raise UsageError(
+                option,
+                f"{other} beside {NAME}, which composes situation, topic and talk together",
+                "a model as --writer too, or neither",
+            )
+    if order.options:
+        raise UsageError(NAME, f"option {next(iter(order.options))!r}", "no options")
     return PhrasebookWriter(bank, seed, bank_folder=bank_folder, workers=order.workers)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from earwitness.scenes.plan_report import PlanReport, PlanTable
+from earwitness.scenes.plan_report import CHANCE, PlanReport, PlanTable
 
 _CSS = """
 :root{--ink:#1b1f24;--paper:#fff;--soft:#5b6470;--rule:#d8dde3;--fill:49,99,156}
@@ -29,7 +29,7 @@ def plan_page(report: PlanReport, title: str) -> str:
         f"<p>{report.scenarios} scenarios in {report.templates} templates, {report.events} events.</p>",
         "<h2>How far each feature alone would tell the reaction</h2>",
         "<p>Balanced accuracy over this plan of somebody who knows nothing but the feature. The dashed line is "
-        f"what the preset allows, {report.floor:.1%}; the short mark is what the same feature would give if "
+        f"chance, {CHANCE:.0%}; the short mark is what the same feature would give if "
         "reactions were dealt out by lot. A bar that does not pass its mark tells nothing.</p>",
         guess_figure(report),
         "<h2>Reactions</h2>",
@@ -77,8 +77,9 @@ def guess_figure(report: PlanReport) -> str:
         end = max(x(guess), mark) + 6
         lines.append(f'<text x="{end:.1f}" y="{top + 12}">{guess:.1%}</text>')
     bottom = 8 + row * len(tables)
-    floor = x(report.floor)
-    lines.append(f'<line class="chance" x1="{floor:.1f}" x2="{floor:.1f}" y1="2" y2="{bottom}"/>')
+    lines.append(
+        f'<line class="chance" x1="{x(CHANCE):.1f}" x2="{x(CHANCE):.1f}" y1="2" y2="{bottom}"/>'
+    )
     lines.append(f'<line class="axis" x1="{left}" x2="{left}" y1="2" y2="{bottom}"/>')
     lines.extend(
         f'<text x="{x(share):.1f}" y="{bottom + 16}" text-anchor="middle">{share:.0%}</text>'

@@ -23,6 +23,8 @@ from earwitness.scenes.bank_records import REACTED_TO, REACTIONS
 from earwitness.scenes.scenario import BANDS, SPLITS, PlannedEvent, Scenario
 from earwitness.stats.streams import stream
 
+CHANCE = 0.25
+"""Balanced accuracy of somebody who knows nothing at all."""
 SHUFFLES = 20
 _Row = Callable[[tuple[Scenario, PlannedEvent]], Hashable]
 
@@ -58,7 +60,6 @@ class PlanReport:
     scenarios: int
     events: int
     templates: int
-    floor: float
     marginals: tuple[PlanTable, ...]
     joints: tuple[PlanTable, ...]
 
@@ -76,12 +77,8 @@ class PlanReport:
         return asdict(self)
 
 
-def plan_report(scenarios: Sequence[Scenario], bank: Bank, *, floor: float = 0.25) -> PlanReport:
+def plan_report(scenarios: Sequence[Scenario], bank: Bank) -> PlanReport:
     """Tabulate a plan.
-
-    Parameters
-    ----------
-    floor: balanced accuracy that the preset's design allows by itself.
 
     Examples
     --------
@@ -97,7 +94,6 @@ def plan_report(scenarios: Sequence[Scenario], bank: Bank, *, floor: float = 0.2
         scenarios=len(scenarios),
         events=len(pairs),
         templates=len({scenario.template for scenario in scenarios}),
-        floor=floor,
         marginals=_marginals(scenarios, bank),
         joints=_joints(pairs, bank),
     )

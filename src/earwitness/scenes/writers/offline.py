@@ -9,6 +9,7 @@ from typing import Any
 
 from earwitness.jobs import pool_map
 from earwitness.scenes.bank import Bank, load_bank
+from earwitness.scenes.corpus import TemplateText
 from earwitness.scenes.dialogue_records import Dialogue
 from earwitness.scenes.scenario import Scenario
 from earwitness.scenes.writing import Assignment, Draft, OnDone
@@ -100,6 +101,34 @@ class PhrasebookWriter:
 
     async def aclose(self) -> None:
         """Nothing to close."""
+
+
+class PhrasebookTemplates:
+    """Texts of templates as the phrasebook takes them: of the bank, and beyond it of its own making."""
+
+    def __init__(self, bank: Bank) -> None:
+        self._bank = bank
+
+    async def texts(self, scenarios: Sequence[Scenario]) -> dict[str, TemplateText]:
+        """Texts by id, in the order in which they are first needed."""
+        from earwitness.scenes.phrasebook import compose_template_text
+
+        found: dict[str, TemplateText] = {}
+        for scenario in scenarios:
+            name, theme = scenario.template, scenario.theme
+            if name in found:
+                continue
+            situation = compose_template_text(self._bank, name, theme)
+            own = situation in self._bank.theme(theme).situations
+            found[name] = TemplateText(
+                name,
+                theme,
+                scenario.split,
+                situation.title,
+                tuple(situation.facets),
+                "bank" if own else NAME,
+            )
+        return found
 
 
 def _compose(case: tuple[Scenario, int, str | None]) -> Dialogue:
