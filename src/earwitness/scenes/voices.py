@@ -238,6 +238,32 @@ def speak_corpus(
     return report
 
 
+def forecast(
+    corpus: Corpus,
+    cast: Cast,
+    opened: Mapping[str, Voice],
+    bank: Bank,
+    *,
+    cache: Path | None = None,
+) -> dict[str, Any]:
+    """What :func:`speak_corpus` would do, as plain values; nothing is made or paid for."""
+    plan = plan_speech(corpus.scenes(), cast, opened, bank, corpus.config.seed)
+    jobs, assets = _jobs(plan, VoiceStore(corpus.path(FOLDER), cache), (1, 1))
+    remote = {voice.name for voice in opened.values() if voice.remote}
+    return {
+        "cast": cast.name,
+        "split_policy": cast.policy,
+        "scenes": len({turn.scenario for turn in plan.turns}),
+        "turns": len(plan.turns),
+        "stored": len(assets),
+        "to_make": len(jobs),
+        "paid_files": sum(job.voice in remote for job in jobs),
+        "paid_characters": characters_of(jobs, opened),
+        "removed_tags": dict(sorted(plan.removed.items())),
+        "refused": {scene: str(error) for scene, error in plan.refused},
+    }
+
+
 def refusal(plan: SpeakPlan, scenes: int) -> RenderError:
     """The error of refused scenes: the first one's, and how many there are."""
     scene, first = plan.refused[0]
