@@ -14,6 +14,7 @@ Conventions
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -90,17 +91,23 @@ def measure_take(audio: Audio) -> Measures:
 
 def peak_time_s(audio: Audio) -> float:
     """Centre of the loudest 100 ms in seconds, rounded to 1 ms."""
-    from scipy.signal import butter, sosfilt
+    from scipy.signal import sosfilt
 
     mono = _mono(audio)
-    high = sosfilt(
-        butter(2, min(60.0, audio.rate / 4), "highpass", fs=audio.rate, output="sos"), mono
-    )
+    high = sosfilt(_rumble_filter(audio.rate), mono)
     blocks = np.square(envelope(Audio(high.astype(np.float32), audio.rate)))
     width = min(PEAK_BLOCKS, len(blocks))
     power = np.convolve(blocks, np.ones(width), "valid")
     centre = (int(np.argmax(power)) + width / 2) * BLOCK_S
     return round(min(centre, audio.seconds), 3)
+
+
+@cache
+def _rumble_filter(rate: int) -> Floats:
+    from scipy.signal import butter
+
+    made: Floats = butter(2, min(60.0, rate / 4), "highpass", fs=rate, output="sos")
+    return made
 
 
 def bandwidth_hz(audio: Audio) -> float:

@@ -32,33 +32,51 @@ from earwitness.scenes.synth.blocks import (
     tick,
     times,
     tuned_modes,
+    unit,
 )
 
 Bed = Callable[[Rng, int], Signal]
 
 SECONDS = (30.0, 40.0)
 ROOM: Points = ((30, 0), (120, -5), (500, -16), (2000, -30), (8000, -44), (18000, -56))
-TRAFFIC: Points = ((30, -4), (80, 0), (300, -5), (1000, -10), (3000, -22), (9000, -38), (18000, -54))
+TRAFFIC: Points = (
+    (30, -4),
+    (80, 0),
+    (300, -5),
+    (1000, -10),
+    (3000, -22),
+    (9000, -38),
+    (18000, -54),
+)
 
 
 def tide(rng: Rng, n: int, slowest_s: float, depth: float, waves: int = 4) -> Signal:
     """A smooth curve around 1 that is periodic in ``n``: a few sines with whole numbers of cycles."""
-    t = np.arange(n) / n
+    t = np.linspace(0, 1, 4096)
     most = max(2, int(n / RATE / slowest_s))
-    total = np.zeros(n)
+    total = np.zeros(len(t))
     for _ in range(waves):
         total += np.sin(2 * np.pi * (int(rng.integers(1, most + 1)) * t + rng.uniform()))
-    return np.clip(1 + depth * total / np.sqrt(waves), 0.05, None)
+    smooth = np.interp(np.arange(n) / n, t, total)
+    made: Signal = np.clip(1 + depth * smooth / np.sqrt(waves), 0.05, None)
+    return made
 
 
 def hum(rng: Rng, n: int, hz: float, levels: Sequence[float]) -> Signal:
-    """A steady tone with a whole number of cycles in ``n``."""
+    """Harmonics with whole numbers of cycles in ``n``, made in the frequency domain."""
+    from scipy.fft import irfft
+
     cycles = round(hz * n / RATE)
-    phase = 2 * np.pi * np.arange(n) * cycles / n
-    return np.asarray(sum(level * np.sin((k + 1) * phase + rng.uniform(0, 6)) for k, level in enumerate(levels)))  # fmt: skip
+    lines = np.zeros(n // 2 + 1, complex)
+    for k, level in enumerate(levels, start=1):
+        lines[k * cycles] = level * n / 2 * np.exp(1j * rng.uniform(0, 2 * np.pi))
+    made: Signal = irfft(lines, n)
+    return made
 
 
-def sprinkle(rng: Rng, n: int, per_s: float, pieces: Sequence[Signal], spread: float = 0.6) -> Signal:
+def sprinkle(
+    rng: Rng, n: int, per_s: float, pieces: Sequence[Signal], spread: float = 0.6
+) -> Signal:
     """Pieces at random places of a loop."""
     track = np.zeros(n)
     for at in rng.integers(0, n, rng.poisson(per_s * n / RATE)):
@@ -69,7 +87,7 @@ def sprinkle(rng: Rng, n: int, per_s: float, pieces: Sequence[Signal], spread: f
 
 def rms(x: Signal, level: float) -> Signal:
     """Scaled to an RMS."""
-    return x * (level / (np.sqrt(np.mean(np.square(x))) + 1e-12))
+    return unit(x) * level
 
 
 def far(x: Signal, t60_s: float, rng: Rng, corner_hz: float = 2500) -> Signal:
@@ -130,11 +148,15 @@ def cafe(rng: Rng, n: int) -> Signal:
 
 def office(rng: Rng, n: int) -> Signal:
     """Ventilation, computer fans, a murmur from the far end."""
-    air = shaped_noise(rng, n, [(40, -4), (120, 0), (500, -7), (2000, -16), (8000, -32), (18000, -50)])
+    air = shaped_noise(
+        rng, n, [(40, -4), (120, 0), (500, -7), (2000, -16), (8000, -32), (18000, -50)]
+    )
     fans = hum(rng, n, between(rng, 110, 180), (0.5, 0.3, 0.25, 0.15, 0.1))
     talk = resonate(_murmur(rng, n, 3), [(500, 600, 1.0)])
     keys = [tick(rng, 0.012, 800, 5000) for _ in range(8)]
-    return rms(air, 1.0) + rms(fans, 0.18) + rms(talk, 0.16) + rms(sprinkle(rng, n, 2.0, keys), 0.03)
+    return (
+        rms(air, 1.0) + rms(fans, 0.18) + rms(talk, 0.16) + rms(sprinkle(rng, n, 2.0, keys), 0.03)
+    )
 
 
 def kitchen(rng: Rng, n: int) -> Signal:
@@ -156,7 +178,9 @@ def car(rng: Rng, n: int) -> Signal:
 def train_carriage(rng: Rng, n: int) -> Signal:
     """Rolling, air along the windows, ventilation."""
     roll = shaped_noise(rng, n, [(30, 0), (90, 3), (250, -2), (800, -12), (3000, -26), (12000, -46)]) * tide(rng, n, 1.2, 0.2)  # fmt: skip
-    air = shaped_noise(rng, n, [(200, -6), (900, 0), (3000, -8), (10000, -26)]) * tide(rng, n, 3, 0.15)
+    air = shaped_noise(rng, n, [(200, -6), (900, 0), (3000, -8), (10000, -26)]) * tide(
+        rng, n, 3, 0.15
+    )
     joints = [strike(rng, random_modes(rng, 10, 55, 420, 0.12), hardness_hz=300) for _ in range(4)]
     track = np.zeros(n)
     beats = max(1, round(n / RATE / between(rng, 1.1, 1.7)))
@@ -178,12 +202,16 @@ def station(rng: Rng, n: int) -> Signal:
     """A long echo, many steps, engines that idle far away."""
     steps = [far(walk, 2.2, rng, 2500) for walk in _steps(rng, 3000)]
     talk = far(_murmur(rng, n, 7)[: n // 2], 2.0, rng, 1500)
-    diesel = hum(rng, n, between(rng, 28, 38), (0.6, 1.0, 0.5, 0.5, 0.3, 0.2)) * tide(rng, n, 2, 0.1)
+    diesel = hum(rng, n, between(rng, 28, 38), (0.6, 1.0, 0.5, 0.5, 0.3, 0.2)) * tide(
+        rng, n, 2, 0.1
+    )
     hall = shaped_noise(rng, n, [(30, 0), (150, -2), (600, -9), (2500, -22), (9000, -42)])
     echo = np.zeros(n)
     for at in (0, n // 2):
         place_around(echo, talk, at)
-    return rms(hall, 0.8) + rms(diesel, 0.3) + rms(echo, 0.45) + rms(sprinkle(rng, n, 1.3, steps), 0.4)
+    return (
+        rms(hall, 0.8) + rms(diesel, 0.3) + rms(echo, 0.45) + rms(sprinkle(rng, n, 1.3, steps), 0.4)
+    )
 
 
 def supermarket(rng: Rng, n: int) -> Signal:
@@ -221,10 +249,14 @@ def park(rng: Rng, n: int) -> Signal:
 def seaside(rng: Rng, n: int) -> Signal:
     """Small waves, one after the other, and a breeze."""
     count = max(3, round(n / RATE / between(rng, 5.0, 7.5)))
-    foam = shaped_noise(rng, n, [(80, -8), (300, -2), (1200, 0), (4000, -3), (10000, -10), (18000, -22)])
+    foam = shaped_noise(
+        rng, n, [(80, -8), (300, -2), (1200, 0), (4000, -3), (10000, -10), (18000, -22)]
+    )
     t = (np.arange(n) / n * count) % 1
     wave = 0.18 + np.interp(t, [0, 0.35, 0.5, 0.8, 1], [0.05, 0.7, 1.0, 0.25, 0.05])
-    breeze = shaped_noise(rng, n, [(40, 0), (200, -3), (700, -14), (3000, -34)]) * tide(rng, n, 2, 0.3)
+    breeze = shaped_noise(rng, n, [(40, 0), (200, -3), (700, -14), (3000, -34)]) * tide(
+        rng, n, 2, 0.3
+    )
     return rms(foam * wave * tide(rng, n, 4, 0.2), 1.0) + rms(breeze, 0.3)
 
 

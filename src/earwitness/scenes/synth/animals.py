@@ -38,7 +38,9 @@ def _call(
 ) -> Signal:  # fmt: skip
     """One vocalisation. Points are (share of the length, value); ``moves`` are formants at its end."""
     n = length(seconds)
-    f0 = curve(n, [(at * seconds, hz) for at, hz in pitch]) * wander(rng, n, 30, 0.01 + 0.02 * rough)
+    f0 = curve(n, [(at * seconds, hz) for at, hz in pitch]) * wander(
+        rng, n, 30, 0.01 + 0.02 * rough
+    )
     source = buzz(f0, slope_db, 40) + breath * noise(rng, n)
     if growl_hz:
         source = source * (1 + rough * np.sign(np.sin(2 * np.pi * growl_hz * times(n))))
@@ -66,7 +68,7 @@ def dog_bark(rng: Rng) -> Signal:
 
     def bark() -> Signal:
         up = between(rng, 1.25, 1.7)
-        voice = _call(
+        return _call(
             rng, dur * rng.uniform(0.9, 1.15),
             [(0, hz), (0.25, hz * up), (0.55, hz * up * 0.9), (1, hz * 0.65)],
             [(0, 0), (0.12, 1), (0.45, 0.8), (1, 0)],
@@ -74,7 +76,6 @@ def dog_bark(rng: Rng) -> Signal:
             moves=[(f1, 180, 1.0), (f2, 260, 1.0), (f3, 420, 0.4)],
             slope_db=-2.5, rough=between(rng, 0.4, 0.9), breath=between(rng, 0.5, 1.2),
         )  # fmt: skip
-        return voice
 
     return _sequence(rng, [bark() for _ in range(int(rng.integers(2, 6)))], between(rng, 0.22, 0.5), 0.3)  # fmt: skip
 
@@ -98,7 +99,10 @@ def rooster_crow(rng: Rng) -> Signal:
         (between(rng, 0.14, 0.22), [(0, hz * 0.8), (0.5, hz * 1.1), (1, hz)]),
         (between(rng, 0.1, 0.18), [(0, hz), (0.5, hz * 1.3), (1, hz * 1.2)]),
         (between(rng, 0.2, 0.35), [(0, hz * 1.2), (0.4, hz * 1.7), (1, hz * 1.5)]),
-        (between(rng, 0.7, 1.2), [(0, hz * 1.35), (0.2, hz * 1.55), (0.7, hz * 1.35), (1, hz * 0.75)]),
+        (
+            between(rng, 0.7, 1.2),
+            [(0, hz * 1.35), (0.2, hz * 1.55), (0.7, hz * 1.35), (1, hz * 0.75)],
+        ),
     )
     calls = [_call(rng, s, p, [(0, 0), (0.12, 1), (0.75, 0.9), (1, 0)], throat, slope_db=-1.5, rough=0.35, breath=0.15) for s, p in plan]  # fmt: skip
     return _sequence(rng, calls, 0.05, 0.3)

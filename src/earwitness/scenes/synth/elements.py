@@ -59,7 +59,9 @@ def rain_burst(rng: Rng) -> Signal:
     """Heavy rain on a roof: a flat hiss made of countless drops, some of them near and hard."""
     seconds = between(rng, 4.0, 7.5)
     n = length(seconds)
-    hiss = shaped_noise(rng, n, [(60, -22), (300, -9), (1200, -2), (4000, 0), (9000, -2), (18000, -8)])
+    hiss = shaped_noise(
+        rng, n, [(60, -22), (300, -9), (1200, -2), (4000, 0), (9000, -2), (18000, -8)]
+    )
     drops = [tick(rng, between(rng, 0.002, 0.009), between(rng, 500, 3500), 14000) for _ in range(20)]  # fmt: skip
     taps = grains(rng, seconds, between(rng, 120, 420), drops)[:n]
     taps /= np.sqrt(np.mean(np.square(taps)))
@@ -97,7 +99,9 @@ def water_splash(rng: Rng) -> Signal:
     n = length(seconds)
     spray = shaped_noise(rng, n, [(150, -10), (700, 0), (3000, -3), (9000, -12), (16000, -24)])
     spray *= curve(n, [(0, 0), (0.02, 1), (0.15, 0.55), (seconds * 0.5, 0.14), (seconds, 0)])
-    wake = grains(rng, seconds, 160 * np.exp(-np.linspace(0, 3.5, 60)), _bubbles(rng, 300, 2600))[:n]
+    wake = grains(rng, seconds, 160 * np.exp(-np.linspace(0, 3.5, 60)), _bubbles(rng, 300, 2600))[
+        :n
+    ]
     track = spray + 0.9 * wake
     place(track, tick(rng, 0.06, 90, 2500), 0.0, 1.6)
     if rng.uniform() < 0.4:
@@ -129,7 +133,9 @@ def water_pour(rng: Rng) -> Signal:
     x = _running(rng, seconds, 330, 450, 3000, -9, [(150, -14), (700, 0), (3000, -8), (12000, -24)])
     n = len(x)
     f0 = between(rng, 380, 600) * curve(n, [(0, 1.0), (seconds * 0.7, 1.7), (seconds, 2.6)])
-    resonance = np.sin(phase_of(f0 * wander(rng, n, 30, 0.05))) * np.clip(wander(rng, n, 35, 0.6), 0, None)
+    resonance = np.sin(phase_of(f0 * wander(rng, n, 30, 0.05))) * np.clip(
+        wander(rng, n, 35, 0.6), 0, None
+    )
     return (x + 0.35 * resonance) * swell(n, 0.15, 0.2)
 
 
@@ -183,7 +189,9 @@ def milk_steam(rng: Rng) -> Signal:
     hiss = shaped_noise(rng, n, [(150, -16), (700, -4), (2500, 0), (7000, -4), (16000, -14)])
     f0 = between(rng, 420, 700) * curve(n, [(0, 1.3), (seconds, 0.85)]) * wander(rng, n, 25, 0.08)
     gurgle = buzz(f0, -3, 14) * np.clip(wander(rng, n, 45, 0.8), 0, None)
-    return (0.9 * hiss * np.clip(wander(rng, n, 30, 0.3), 0.1, None) + 0.6 * gurgle) * swell(n, 0.08, 0.15)
+    return (0.9 * hiss * np.clip(wander(rng, n, 30, 0.3), 0.1, None) + 0.6 * gurgle) * swell(
+        n, 0.08, 0.15
+    )
 
 
 def spray_can(rng: Rng) -> Signal:
@@ -195,7 +203,9 @@ def spray_can(rng: Rng) -> Signal:
     for k in range(shakes):
         place(track, strike(rng, can, hardness_hz=8000), 0.01 + k * 0.14 * rng.uniform(0.92, 1.05), rng.uniform(0.6, 1))  # fmt: skip
     m = length(hiss_s)
-    hiss = shaped_noise(rng, m, [(500, -26), (2500, -6), (7000, 0), (18000, -4)]) * swell(m, 0.02, 0.04)
+    hiss = shaped_noise(rng, m, [(500, -26), (2500, -6), (7000, 0), (18000, -4)]) * swell(
+        m, 0.02, 0.04
+    )
     place(track, hiss, 0.14 * shakes + 0.2, 0.45)
     return track
 
@@ -285,7 +295,9 @@ def explosion(rng: Rng) -> Signal:
     seconds = between(rng, 2.2, 4.5)
     n = length(seconds)
     front = shaped_noise(rng, n, [(40, 0), (400, 0), (3000, -6), (12000, -20)]) * decay(n, 0.35)
-    boom = shaped_noise(rng, n, [(20, 0), (70, 2), (250, -10), (1500, -34)]) * decay(n, seconds * 0.8)
+    boom = shaped_noise(rng, n, [(20, 0), (70, 2), (250, -10), (1500, -34)]) * decay(
+        n, seconds * 0.8
+    )
     track = 1.2 * front + 1.5 * boom
     debris = grains(rng, seconds, 45 * np.exp(-np.linspace(0, 3, 50)), [tick(rng, 0.02, 200, 4000) for _ in range(10)])[:n]  # fmt: skip
     return (track + 0.25 * debris) * swell(n, 0.002, 0.3)
@@ -305,7 +317,9 @@ def firework_bang(rng: Rng) -> Signal:
     bang = shaped_noise(rng, m, [(40, 0), (300, 0), (2000, -7), (9000, -18)]) * (decay(m, 0.25) + 0.06 * decay(m, 1.2))  # fmt: skip
     place(track, bang, lead)
     if rng.uniform() < 0.7:
-        stars = grains(rng, seconds - lead - 0.3, 55, [tick(rng, 0.006, 800, 12000) for _ in range(10)])
+        stars = grains(
+            rng, seconds - lead - 0.3, 55, [tick(rng, 0.006, 800, 12000) for _ in range(10)]
+        )
         place(track, stars * swell(len(stars), 0.05, 0.5), lead + 0.25, 0.5)
     return track
 
@@ -356,7 +370,8 @@ def pigeon_flutter(rng: Rng) -> Signal:
     rate = curve(n, [(0, between(rng, 8, 10)), (seconds, between(rng, 9, 12))])
     beat = np.abs(np.sin(phase_of(rate) / 2)) ** 5
     air = shaped_noise(rng, n, [(120, -10), (600, 0), (2500, -3), (9000, -14)])
-    return air * beat * curve(n, [(0, 1), (seconds, 0.15)]) * swell(n, 0.02, 0.2)
+    made: Signal = air * beat * curve(n, [(0, 1), (seconds, 0.15)]) * swell(n, 0.02, 0.2)
+    return made
 
 
 RECIPES: dict[str, Recipe] = {

@@ -39,14 +39,17 @@ def _combustion(rng: Rng, firing: Signal, slope_db: float, rough: float) -> Sign
     uneven = wander(rng, n, 25, 0.1)
     half = harmonics(firing / 2, (0.35, 1.0, 0.25, 0.7, 0.15, 0.5, 0.1, 0.35))
     puffs = np.abs(np.sin(phase_of(firing) / 2)) ** 8
-    breath = band(noise(rng, n), 60, 5000, 1) * puffs
-    return (half + 0.7 * buzz(firing, slope_db, 40) + rough * 2.5 * breath) * uneven
+    breath = band(noise(rng, n), 60, 5000) * puffs
+    made: Signal = (half + 0.7 * buzz(firing, slope_db, 40) + rough * 2.5 * breath) * uneven
+    return made
 
 
 def _electric(rng: Rng, hz: Signal, air: Points, tone: float) -> Signal:
     """A brush motor: whine of its turning and of its commutator, and the air it moves."""
     n = len(hz)
-    whine = harmonics(hz, (0.6, 0.25, 0.15, 0.1, 0.05)) + 0.6 * harmonics(hz * 7.02, (0.5, 0.3, 0.2))
+    whine = harmonics(hz, (0.6, 0.25, 0.15, 0.1, 0.05)) + 0.6 * harmonics(
+        hz * 7.02, (0.5, 0.3, 0.2)
+    )
     return tone * whine * wander(rng, n, 30, 0.08) + shaped_noise(rng, n, air) * wander(rng, n, 18, 0.05)  # fmt: skip
 
 
@@ -100,7 +103,9 @@ def leaf_blower(rng: Rng) -> Signal:
     seconds = between(rng, 3.0, 6.0)
     n = length(seconds)
     firing = between(rng, 95, 125) * curve(n, [(0, 0.7), (0.8, 1.05), (seconds, 1.0)]) * wander(rng, n, 2, 0.05)  # fmt: skip
-    return (_combustion(rng, firing, -3, 0.3) + 0.9 * shaped_noise(rng, n, AIR)) * swell(n, 0.3, 0.4)
+    return (_combustion(rng, firing, -3, 0.3) + 0.9 * shaped_noise(rng, n, AIR)) * swell(
+        n, 0.3, 0.4
+    )
 
 
 def engine_start(rng: Rng) -> Signal:
@@ -123,7 +128,12 @@ def vehicle_crash(rng: Rng) -> Signal:
     skid = buzz(between(rng, 850, 1200) * wander(rng, m, 12, 0.05), -5, 15) + 2 * band(noise(rng, m), 800, 6000)  # fmt: skip
     place(track, skid * swell(m, 0.05, 0.02), 0.0, 0.25)
     for at, force in ((0.0, 1.0), (between(rng, 0.08, 0.2), 0.6), (between(rng, 0.3, 0.5), 0.3)):
-        place(track, strike(rng, random_modes(rng, 30, 60, 3500, 0.5), hardness_hz=1800), lead + at, 1.3 * force)
+        place(
+            track,
+            strike(rng, random_modes(rng, 30, 60, 3500, 0.5), hardness_hz=1800),
+            lead + at,
+            1.3 * force,
+        )
         place(track, tick(rng, 0.3, 60, 7000), lead + at, 2.5 * force)
     for at in lead + 0.1 + rng.exponential(0.4, 40):
         place(track, strike(rng, random_modes(rng, 3, 2500, 9000, 0.06), hardness_hz=14000), float(at), rng.uniform(0.05, 0.3))  # fmt: skip
@@ -141,7 +151,8 @@ def helicopter_low(rng: Rng) -> Signal:
     wash = shaped_noise(rng, n, [(40, -2), (150, 0), (600, -6), (3000, -16), (12000, -32)]) * (0.35 + slap)  # fmt: skip
     whine = harmonics(np.full(n, between(rng, 900, 1600)), (1, 0.3)) * 0.03
     near = curve(n, [(0, between(rng, 0.3, 0.8)), (seconds / 2, 1), (seconds, between(rng, 0.3, 0.9))])  # fmt: skip
-    return (2.2 * thud / np.abs(thud).max() + 0.35 * wash + whine) * near * swell(n, 0.4, 0.5)
+    made: Signal = 2.2 * thud / np.abs(thud).max() + 0.35 * wash + whine
+    return made * near * swell(n, 0.4, 0.5)
 
 
 def jet_flyover(rng: Rng) -> Signal:
@@ -193,7 +204,12 @@ def freight_pass(rng: Rng) -> Signal:
     gap = between(rng, 0.5, 0.75)
     for k in range(int(seconds / gap)):
         for late in (0.0, 0.11, 0.26, 0.37):
-            place(track, strike(rng, random_modes(rng, 12, 70, 1500, 0.12), hardness_hz=900), k * gap + late, 0.9)
+            place(
+                track,
+                strike(rng, random_modes(rng, 12, 70, 1500, 0.12), hardness_hz=900),
+                k * gap + late,
+                0.9,
+            )
     screech = buzz(np.full(n, between(rng, 1900, 3000)) * wander(rng, n, 4, 0.02), -10, 6)
     return track + 0.15 * screech * np.clip(wander(rng, n, 2, 0.8) - 1, 0, None)
 
@@ -256,7 +272,12 @@ def nail_gun(rng: Rng) -> Signal:
     count, gap = int(rng.integers(1, 4)), between(rng, 0.6, 0.8)
     track = silence(gap * count)
     for k in range(count):
-        place(track, strike(rng, random_modes(rng, 18, 120, 2500, 0.09), hardness_hz=2500), 0.02 + gap * k, 1.2)
+        place(
+            track,
+            strike(rng, random_modes(rng, 18, 120, 2500, 0.09), hardness_hz=2500),
+            0.02 + gap * k,
+            1.2,
+        )
         place(track, tick(rng, 0.03, 300, 10000), 0.02 + gap * k, 2.0)
         m = length(0.18)
         place(track, band(noise(rng, m), 1500, 12000) * swell(m, 0.005, 0.15), 0.06 + gap * k, 0.35)
@@ -277,7 +298,9 @@ def coffee_machine(rng: Rng) -> Signal:
     n = length(between(rng, 3.0, 6.0))
     pump = buzz(np.full(n, between(rng, 49, 51)) * wander(rng, n, 3, 0.004), -5, 30)
     flow = shaped_noise(rng, n, [(200, -14), (1200, 0), (5000, -6), (14000, -20)]) * np.clip(wander(rng, n, 15, 0.25), 0.1, None)  # fmt: skip
-    return (0.6 * resonate(pump, [(220, 120, 2), (900, 400, 2)]) + 0.25 * flow) * swell(n, 0.15, 0.3)
+    return (0.6 * resonate(pump, [(220, 120, 2), (900, 400, 2)]) + 0.25 * flow) * swell(
+        n, 0.15, 0.3
+    )
 
 
 def printer_run(rng: Rng) -> Signal:

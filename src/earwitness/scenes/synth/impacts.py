@@ -23,6 +23,7 @@ from earwitness.scenes.synth.blocks import (
     strike,
     tick,
     tuned_modes,
+    unit,
 )
 
 
@@ -402,9 +403,9 @@ def gunshot(rng: Rng) -> Signal:
     """A shock of a millisecond, then the noise of the gas and the echo of the place."""
     n = length(between(rng, 0.8, 1.7))
     blast = noise(rng, n) * (decay(n, 0.06) + 0.08 * decay(n, between(rng, 0.6, 1.3)))
-    blast = band(blast, 90, between(rng, 5000, 9000), 1)
+    blast = band(blast, 90, between(rng, 5000, 9000))
     boom = band(noise(rng, n), 40, 300) * decay(n, 0.25)
-    return blast / np.abs(blast).max() + 0.8 * boom / np.abs(boom).max()
+    return unit(blast) + 0.8 * unit(boom)
 
 
 RECIPES: dict[str, Recipe] = {

@@ -39,7 +39,9 @@ def _click(rng: Rng, low: float, high: float, t60_s: float, *, body: float = 0.0
         place(track, strike(rng, part, hardness_hz=12000), at, force)
         place(track, tick(rng, 0.003, low, high * 1.2), at, force)
     if body:
-        place(track, strike(rng, random_modes(rng, 8, 140, 700, 0.05), hardness_hz=800), 0.005, body)
+        place(
+            track, strike(rng, random_modes(rng, 8, 140, 700, 0.05), hardness_hz=800), 0.005, body
+        )
     return track
 
 
@@ -456,7 +458,11 @@ def rail_clack(rng: Rng) -> Signal:
     track = silence(gap * count + 0.4)
     for n in range(count):
         for at in (0.0, between(rng, 0.12, 0.16)):
-            place(track, strike(rng, random_modes(rng, 14, 50, 500, 0.14), hardness_hz=300), 0.02 + gap * n + at)
+            place(
+                track,
+                strike(rng, random_modes(rng, 14, 50, 500, 0.14), hardness_hz=300),
+                0.02 + gap * n + at,
+            )
             place(track, tick(rng, 0.04, 300, 2500), 0.02 + gap * n + at, 0.4)
     return track
 

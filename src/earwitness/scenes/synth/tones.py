@@ -50,7 +50,7 @@ def _notes(pieces: Sequence[tuple[float, Signal]], tail_s: float = 0.0) -> Signa
     return track
 
 
-def _repeat(rng: Rng, piece: Signal, count: int, every_s: float) -> Signal:
+def _repeat(piece: Signal, count: int, every_s: float) -> Signal:
     return _notes([(n * every_s, piece) for n in range(count)])
 
 
@@ -58,7 +58,7 @@ def watch_beep(rng: Rng) -> Signal:
     """Short double beeps of a piezo at about 4 kHz."""
     hz, beep = between(rng, 3600, 4300), between(rng, 0.06, 0.09)
     pair = _notes([(0.0, _beep(hz, beep, (1, 0.15, 0.1))), (beep * 1.6, _beep(hz, beep, (1, 0.15, 0.1)))])  # fmt: skip
-    return _repeat(rng, pair, int(rng.integers(2, 4)), between(rng, 0.5, 0.8))
+    return _repeat(pair, int(rng.integers(2, 4)), between(rng, 0.5, 0.8))
 
 
 def checkout_beep(rng: Rng) -> Signal:
@@ -74,22 +74,22 @@ def checkout_beep(rng: Rng) -> Signal:
 def microwave_beep(rng: Rng) -> Signal:
     """Three to five long beeps at about 2 kHz."""
     piece = _beep(between(rng, 1850, 2300), between(rng, 0.35, 0.6), (1, 0.1, 0.3, 0.05, 0.1))
-    return _repeat(rng, piece, int(rng.integers(3, 5)), between(rng, 0.8, 1.1))
+    return _repeat(piece, int(rng.integers(3, 5)), between(rng, 0.8, 1.1))
 
 
 def oven_timer(rng: Rng) -> Signal:
     """Groups of quick beeps, or a mechanical bell that runs down."""
     if rng.uniform() < 0.5:
         beep = _beep(between(rng, 2500, 3300), 0.07)
-        group = _repeat(rng, beep, 4, 0.13)
-        return _repeat(rng, group, int(rng.integers(2, 4)), between(rng, 0.9, 1.2))
+        group = _repeat(beep, 4, 0.13)
+        return _repeat(group, int(rng.integers(2, 4)), between(rng, 0.9, 1.2))
     return _ringer(rng, between(rng, 1800, 2600), between(rng, 14, 20), between(rng, 1.2, 2.5))
 
 
 def lorry_reverse(rng: Rng) -> Signal:
     """A beep of about 1.2 kHz, on and off by half seconds."""
     piece = _beep(between(rng, 1050, 1350), between(rng, 0.38, 0.5), (1, 0.15, 0.35, 0.1, 0.18, 0, 0.1))  # fmt: skip
-    return _repeat(rng, piece, int(rng.integers(4, 8)), between(rng, 0.85, 1.0))
+    return _repeat(piece, int(rng.integers(4, 8)), between(rng, 0.85, 1.0))
 
 
 def parking_sensor(rng: Rng) -> Signal:
@@ -105,7 +105,7 @@ def parking_sensor(rng: Rng) -> Signal:
 def seatbelt_chime(rng: Rng) -> Signal:
     """Soft bongs, once a second."""
     piece = _chime(rng, between(rng, 580, 920), 0.7)
-    return _repeat(rng, piece, int(rng.integers(2, 6)), between(rng, 0.7, 1.0))
+    return _repeat(piece, int(rng.integers(2, 6)), between(rng, 0.7, 1.0))
 
 
 def message_chime(rng: Rng) -> Signal:
@@ -123,12 +123,12 @@ def phone_ringtone(rng: Rng) -> Signal:
         n = length(between(rng, 0.8, 1.2))
         f0 = np.where(np.sin(2 * np.pi * warble * times(n)) > 0, hz, hz * 1.25)
         ring = harmonics(f0, (1, 0.3, 0.3, 0.1, 0.1)) * swell(n, 0.005, 0.01)
-        return _repeat(rng, ring, 2, between(rng, 1.6, 2.2))
+        return _repeat(ring, 2, between(rng, 1.6, 2.2))
     scale = np.array([1, 1.125, 1.25, 1.5, 1.667, 2.0]) * between(rng, 520, 800)
     gap = between(rng, 0.12, 0.19)
     tune = [(n * gap, _chime(rng, float(rng.choice(scale)), 0.35)) for n in range(8)]
     melody = _notes(tune)
-    return _repeat(rng, melody, 2, 8 * gap + between(rng, 0.2, 0.6))
+    return _repeat(melody, 2, 8 * gap + between(rng, 0.2, 0.6))
 
 
 def desk_phone_ring(rng: Rng) -> Signal:
@@ -139,13 +139,15 @@ def desk_phone_ring(rng: Rng) -> Signal:
         n = length(between(rng, 0.8, 1.2))
         f0 = np.where(np.sin(2 * np.pi * between(rng, 11, 16) * times(n)) > 0, 1.0, 1.22)
         ring = harmonics(f0 * between(rng, 700, 1000), (1, 0.5, 0.35, 0.2, 0.15))
-    return _repeat(rng, ring, 2, between(rng, 2.0, 2.6))
+    return _repeat(ring, 2, between(rng, 2.0, 2.6))
 
 
 def _ringer(rng: Rng, hz: float, per_s: float, seconds: float) -> Signal:
     """A clapper between two gongs a third apart."""
     gongs = [
-        strike(rng, tuned_modes(rng, hz * tune, (1, 2.3, 3.9, 5.6), 0.5, tilt=0.5), hardness_hz=9000)
+        strike(
+            rng, tuned_modes(rng, hz * tune, (1, 2.3, 3.9, 5.6), 0.5, tilt=0.5), hardness_hz=9000
+        )
         for tune in (1.0, 1.19)
     ]
     track = silence(seconds + 0.4)
@@ -181,7 +183,7 @@ def counter_bell(rng: Rng) -> Signal:
     """A reception bell: one or two bright strokes."""
     gong = tuned_modes(rng, between(rng, 2100, 3000), (1, 2.1, 3.4, 4.9), between(rng, 1.0, 1.7), tilt=0.5)  # fmt: skip
     piece = strike(rng, gong, hardness_hz=11000)
-    return _repeat(rng, piece, int(rng.integers(1, 3)), between(rng, 0.25, 0.4))
+    return _repeat(piece, int(rng.integers(1, 3)), between(rng, 0.25, 0.4))
 
 
 def entrance_bell(rng: Rng) -> Signal:
@@ -199,15 +201,15 @@ def bicycle_bell(rng: Rng) -> Signal:
     """Ring-ring: a wheel of clappers strikes a small gong quickly, once or twice."""
     gong = tuned_modes(rng, between(rng, 2000, 3300), (1, 1.8, 2.7, 3.9), between(rng, 0.35, 0.7), tilt=0.3)  # fmt: skip
     piece = strike(rng, gong, hardness_hz=12000)
-    burst = _repeat(rng, piece, int(rng.integers(4, 8)), 1 / between(rng, 18, 30))
-    return _repeat(rng, burst, int(rng.integers(1, 3)), between(rng, 0.35, 0.5))
+    burst = _repeat(piece, int(rng.integers(4, 8)), 1 / between(rng, 18, 30))
+    return _repeat(burst, int(rng.integers(1, 3)), between(rng, 0.35, 0.5))
 
 
 def church_bell(rng: Rng) -> Signal:
     """A cast bell with its hum, prime, minor third, fifth and nominal; two to four strokes."""
     bell = tuned_modes(rng, between(rng, 260, 460), BELL, between(rng, 3.5, 6.0), tilt=0.25, spread=0.003)  # fmt: skip
     piece = strike(rng, bell, hardness_hz=3500)
-    return _repeat(rng, piece, int(rng.integers(2, 4)), between(rng, 1.5, 2.2))
+    return _repeat(piece, int(rng.integers(2, 4)), between(rng, 1.5, 2.2))
 
 
 def wall_clock_chime(rng: Rng) -> Signal:
@@ -227,7 +229,7 @@ def tram_bell(rng: Rng) -> Signal:
     """A foot gong, struck quickly two to six times."""
     gong = tuned_modes(rng, between(rng, 750, 1200), (1, 1.7, 2.5, 3.4, 4.7), between(rng, 0.6, 1.1), tilt=0.4)  # fmt: skip
     piece = strike(rng, gong, hardness_hz=7000)
-    return _repeat(rng, piece, int(rng.integers(2, 7)), between(rng, 0.16, 0.28))
+    return _repeat(piece, int(rng.integers(2, 7)), between(rng, 0.16, 0.28))
 
 
 def crossing_bell(rng: Rng) -> Signal:
@@ -235,7 +237,7 @@ def crossing_bell(rng: Rng) -> Signal:
     gong = tuned_modes(rng, between(rng, 900, 1400), (1, 1.6, 2.4, 3.5), 0.6, tilt=0.4)
     piece, gap = strike(rng, gong, hardness_hz=7000), between(rng, 0.25, 0.42)
     count = int(rng.integers(6, 11))
-    track = _repeat(rng, piece, count, gap)
+    track = _repeat(piece, count, gap)
     n = len(track)
     near = 1 / np.sqrt(1 + ((times(n) - n / RATE / 2) / 0.8) ** 2)
     stretched = np.interp(np.cumsum(curve(n, [(0, 1.06), (n / RATE, 0.94)])), np.arange(n), track)
@@ -267,7 +269,7 @@ def fire_alarm(rng: Rng) -> Signal:
     kind = rng.uniform()
     if kind < 0.4:
         beep = _beep(between(rng, 2900, 3300), 0.5, (1, 0.2, 0.3, 0.1, 0.1))
-        return _repeat(rng, _repeat(rng, beep, 3, 1.0), int(rng.integers(1, 3)), 4.0)
+        return _repeat(_repeat(beep, 3, 1.0), int(rng.integers(1, 3)), 4.0)
     n = length(between(rng, 3.0, 6.0))
     if kind < 0.7:
         sweep = (times(n) / between(rng, 1.2, 3.0)) % 1
@@ -365,7 +367,7 @@ def lifeguard_whistle(rng: Rng) -> Signal:
     """Two or three short trilled blasts."""
     hz, trill = between(rng, 2900, 3700), between(rng, 30, 50)
     blast = _pea_whistle(rng, length(between(rng, 0.25, 0.45)), hz, trill)
-    return _repeat(rng, blast, int(rng.integers(2, 4)), between(rng, 0.5, 0.65))
+    return _repeat(blast, int(rng.integers(2, 4)), between(rng, 0.5, 0.65))
 
 
 def kettle_whistle(rng: Rng) -> Signal:
