@@ -11,7 +11,7 @@ come as one turn by each speaker, for which two turns of undisturbed talk are le
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise, product
 
@@ -23,15 +23,18 @@ from earwitness.scenes.phrasebook.grammar import Book, Draws, load_phrasebook
 from earwitness.scenes.phrasebook.reactions import Reactor, answers, group_of, sentences
 from earwitness.scenes.phrasebook.subject import Subject, subject_of, topic_sentence
 from earwitness.scenes.phrasebook.talk import Allowed, Speech, Talk, Turn
-from earwitness.scenes.rules.limits import band_range, default_limits
+from earwitness.scenes.rules.limits import band_range, default_limits, spoken_seconds
 from earwitness.scenes.scenario import PlannedEvent, Scenario
 from earwitness.stats.streams import stream
 
 _UTTERANCES = (10, 10, 11, 11, 11, 12, 12, 12, 13, 13)
-_SECONDS = (111.0, 19.0)
+_SECONDS = (103.0, 26.0)
 """Mean and standard deviation of what a scene aims at, in seconds. Turns end with whole sentences, so that scenes
-speak for about nine seconds more: 120 s on average, as the paper's (120.4 s, standard deviation 18.8 s)."""
-_SECONDS_RANGE = (84.0, 140.0)
+speak for some seconds more: 120 s on average, as the paper's (120.4 s, standard deviation 18.8 s)."""
+_SECONDS_RANGE = (80.0, 134.0)
+_SECONDS_SPOKEN = (85.0, 158.0)
+"""A scene that would speak for less or more is made again with turns in proportion."""
+_TRIES = 3
 _APART = 2
 """Least number of utterances between the places of two events, whatever their reactions."""
 _MOST_WORDS = 54
@@ -54,12 +57,17 @@ class Composer:
         places = self._places(scenario.events, count, shape)
         words = self._lengths(count, shape)
         first = shape.below(2)
-        reactions = Draws(stream(seed, "phrasebook", scenario.id, "reactions"))
-        reactor = Reactor(
-            self.bank, self.book, self.namer, Speech(self.book, reactions), group_of(scenario.split)
-        )
-        turns = self._turns(scenario, subject, seed, places, words, first, reactor)
-        return Dialogue(scenario.id, self.topic(scenario, seed), _timeline(turns, places))
+        topic = self.topic(scenario, seed)
+        for _ in range(_TRIES):
+            turns = self._turns(scenario, subject, seed, places, words, first)
+            dialogue = Dialogue(scenario.id, topic, _timeline(turns, scenario.events, places))
+            seconds = spoken_seconds(dialogue)
+            low, high = _SECONDS_SPOKEN
+            if low <= seconds <= high:
+                break
+            scale = (low + high) / 2 / seconds
+            words = [min(max(round(n * scale), 10), _MOST_WORDS) for n in words]
+        return dialogue
 
     def topic(self, scenario: Scenario, seed: int) -> str:
         """Return the topic of a scenario in one sentence; see :func:`compose_topic`."""
@@ -111,9 +119,12 @@ class Composer:
         places: Sequence[int],
         words: Sequence[int],
         first: int,
-        reactor: Reactor,
     ) -> list[Turn]:
         events = scenario.events
+        reactions = Draws(stream(seed, "phrasebook", scenario.id, "reactions"))
+        reactor = Reactor(
+            self.bank, self.book, self.namer, Speech(self.book, reactions), group_of(scenario.split)
+        )
         silent = self._drawable(scenario.location)
         after = {place: event.sound for place, event in zip(places, events, strict=True)}
         count = len(words)
@@ -238,12 +249,12 @@ def _shorten(turn: Turn, words: int) -> None:
     turn.sentences = [*parts, *tail]
 
 
-def _timeline(turns: Sequence[Turn], places: Sequence[int]) -> tuple[Utterance | EventMark, ...]:
+def _timeline(
+    turns: Sequence[Turn], events: Sequence[PlannedEvent], places: Sequence[int]
+) -> tuple[Utterance | EventMark, ...]:
     timeline: list[Utterance | EventMark] = []
-    marks = {place: EventMark(f"e{n}") for n, place in enumerate(places, start=1)}
     for n, turn in enumerate(turns):
-        if n in marks:
-            timeline.append(marks[n])
+        timeline += [EventMark(e.id) for e, p in zip(events, places, strict=True) if p == n]
         timeline.append(Utterance(SPEAKERS[turn.speaker], " ".join(turn.sentences)))
     return tuple(timeline)
 

@@ -46,11 +46,15 @@ def is_plural(phrase: str, language: Mapping[str, Any]) -> bool:
     last = head[-1].lower().strip(",")
     if last in language["plurals"]:
         return True
-    if last in language["no_plurals"] or words[0].lower().endswith(language["gerund_ending"]):
+    if last in language["no_plurals"] or _is_gerund(words[0].lower(), language):
         return False
     return last.endswith(language["plural_ending"]) and not last.endswith(
         tuple(language["singular_endings"])
     )
+
+
+def _is_gerund(word: str, language: Mapping[str, Any]) -> bool:
+    return word.endswith(language["gerund_ending"]) and word not in language["ing_adjectives"]
 
 
 def facet(text: str, language: Mapping[str, Any]) -> Noun:
@@ -82,7 +86,7 @@ def the(noun: Noun, language: Mapping[str, Any]) -> Noun:
     first = told.text.split()[0].lower()
     bare = (
         first not in language["determiners"]
-        and not first.endswith(language["gerund_ending"])
+        and not _is_gerund(first, language)
         and "'" not in told.text.split()[0]
         and not told.text[0].isupper()
     )

@@ -16,6 +16,8 @@ from earwitness.scenes.scenario import SPLITS, PlannedEvent, Split
 _SENTENCE = re.compile(r"(?<=[^.][.!?]) (?=[^\W\d_])")
 _ASKS, _ASKS_OFTEN = 0.35, 0.5
 """How often a turn after a pivot ends with a question; more often where only one of the two asks."""
+_LINKED = 0.6
+"""How often a further sentence of such a turn begins with a linking word."""
 _REPLIES = 0.7
 """How often such a turn begins with a word on what the other said, when nothing was asked."""
 _PIECES = 3
@@ -120,6 +122,7 @@ class Reactor:
             question_list = f"{key}.qa" if f"{key}.qa" in self.book.lists else f"{key}.qa_{side}"
             asks = not last and n > 0 and question_list in self.book.lists
             asks = asks and self.draws.uniform() < (_ASKS_OFTEN if sides else _ASKS)
+            asks = asks and self.speech.has_fresh(question_list, self.group)
             turn.words -= 9 if asks or last else 0
             if n == 0:
                 turn.sentences.append(say(f"{key}.open")[0])
@@ -130,7 +133,7 @@ class Reactor:
             body = f"{key}.turn_{side}" if sides else f"{key}.turn"
             turn.sentences.append(say(body)[0])
             while turn.room:
-                turn.sentences.append(say(body)[0])
+                turn.sentences.append(self._link(say(body)[0], allowed[n]))
             answer = None
             if asks:
                 question, answer = say(question_list)
@@ -140,6 +143,10 @@ class Reactor:
                 turn.sentences.append(say(f"{key}.end")[0])
             made.append(turn)
         return made
+
+    def _link(self, sentence: str, allowed: Allowed) -> str:
+        linked = self.speech.link(sentence, "pivot.linker", _LINKED, group=self.group)
+        return linked if allowed(linked) else sentence
 
     def _kin(self, event: PlannedEvent) -> tuple[str, ...]:
         tags = set(self.bank.sound(event.sound).tags)

@@ -6,11 +6,12 @@ same distribution, so that words away from events tell nothing of what the event
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from earwitness.scenes.phrasebook.grammar import Book, Draws, Value, Variant
-from earwitness.scenes.phrasebook.nouns import Noun, known, the
+from earwitness.scenes.phrasebook.nouns import Noun, known, lower_first, the
 from earwitness.scenes.phrasebook.subject import Subject
 
 Allowed = Callable[[str], bool]
@@ -30,6 +31,10 @@ _WEIGHTS = {"claim": 5, "story": 3, "worry": 2, "plan": 3, "cost": 2, "memory": 
 _QUESTIONS = ("opinion", "experience", "choice", "when")
 _ASKS = 0.36
 _STANCES = ("keen", "wary")
+_NEW_FACET = 0.55
+"""How often the next facet is one that was not mentioned yet."""
+_LINKED = 0.3
+"""How often a reason or an afterthought begins with a linking word."""
 _LEAST = 7
 """A further sentence is added while this many words are left of what a turn should have."""
 
@@ -88,6 +93,21 @@ class Speech:
                     self._said.update(said)
                     return text
         return text
+
+    def has_fresh(self, key: str, group: int | None = None) -> bool:
+        """Whether a list has a variant that was not used yet."""
+        return any(v.id not in self._used for v in self.book.variants(key, group))
+
+    def link(self, sentence: str, key: str, share: float, *, group: int | None = None) -> str:
+        """Tie a sentence to the one before it with a word or two, now and then."""
+        if self.draws.uniform() >= share:
+            return sentence
+        language = self.book.language
+        if re.split(r"[ ,]", sentence, maxsplit=1)[0] in language["no_linker"]:
+            return sentence
+        linkers = self.book.variants(key, group)
+        word = linkers[self.draws.below(len(linkers))].said.text
+        return f"{word} {lower_first(sentence, language)}"
 
     def _expand(self, variant: Variant, values: Mapping[str, Value]) -> tuple[str, str | None]:
         filled = dict(values)
@@ -156,16 +176,14 @@ class Talk:
         """The next facet: a new one more often than one that was mentioned before."""
         facets = self._subject.facets
         language = self._speech.book.language
-        for _ in range(4):
-            if self._next < len(facets) and (self._next < 2 or self._draws.uniform() < 0.55):
-                noun = facets[self._next]
-                self._next += 1
-            else:
-                noun = facets[self._draws.below(max(self._next, 1))]
-            if other is None or noun.text != other.text:
-                break
-        if other is not None and noun.text == other.text:
-            return self._subject.topic
+        if self._next < len(facets) and (self._next < 2 or self._draws.uniform() < _NEW_FACET):
+            noun = facets[self._next]
+            self._next += 1
+        else:
+            noun = facets[self._draws.below(max(self._next, 1))]
+        if other is not None and known(noun, language) == known(other, language):
+            place = facets.index(noun)
+            noun = facets[place - 1] if place else facets[min(1, len(facets) - 1)]
         if noun.text in self._mentioned:
             return known(noun, language)
         self._mentioned.add(noun.text)
@@ -199,7 +217,11 @@ class Talk:
             values |= {"g": second, "the_g": the(second, self._speech.book.language)}
         if name == "side":
             values["side"] = self._facet(other=first)
-        turn.sentences.append(self._say(lists, at, values))
+        said = self._say(lists, at, values)
+        if name.startswith(("reason", "claim", "worry_more", "cost_more", "memory_more")):
+            linked = self._speech.link(said, "talk.linker", _LINKED)
+            said = linked if self._allowed[at](linked) else said
+        turn.sentences.append(said)
 
     def _open(self, turn: Turn) -> None:
         draw = self._draws.uniform()
