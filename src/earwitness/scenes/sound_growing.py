@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from earwitness.errors import UsageError
 from earwitness.runs.jsonlines import JsonLines
-from earwitness.scenes.sound_splits import Newcomer, TooFewTakesError, assign_splits, too_few
+from earwitness.scenes.sound_splits import (
+    Newcomer,
+    TooFewTakesError,
+    assign_splits,
+    class_of,
+    too_few,
+)
 from earwitness.scenes.sounds import (
     CARD,
     FOLDERS,
@@ -195,7 +201,7 @@ class GrowingLibrary:
         new = _without_doubles([take for take in takes if take.path not in old], self.existing)
         new = refuse_few(new, self.existing, self.policy, few)
         splits = assign_splits(
-            [Newcomer(take.of, take.group, take.sha256) for take in new],
+            [Newcomer(take.of, take.group, take.sha256, take.kind) for take in new],
             self.existing.takes if self.existing else (),
             self.policy,
         )
@@ -203,12 +209,19 @@ class GrowingLibrary:
         library = write_library(
             self.folder, merged(self.existing, ready),
             name=self.existing.card.name if self.existing else name,
-            version=str(int(self.existing.card.version) + 1) if self.existing and ready and self.existing.card.version.isdigit() else (self.existing.card.version if self.existing else "1"),
+            version=self._version(bool(ready)),
             policy=self.policy,
         )  # fmt: skip
         self._lines.close()
         (self.folder / JOURNAL).unlink()
         return library
+
+    def _version(self, changed: bool) -> str:
+        """Numbers count on when takes came in; versions of another form are their owner's business."""
+        if self.existing is None:
+            return "1"
+        version = self.existing.card.version
+        return str(int(version) + 1) if changed and version.isdigit() else version
 
 
 def _without_doubles(new: Iterable[Take], existing: SoundLibrary | None) -> list[Take]:
@@ -229,9 +242,9 @@ def refuse_few(
     """Refuse, or leave out, classes too small to be divided."""
     if policy == "shared":
         return list(new)
-    newcomers = [Newcomer(take.of, take.group, take.sha256) for take in new]
+    newcomers = [Newcomer(take.of, take.group, take.sha256, take.kind) for take in new]
     small = too_few(newcomers, existing.takes if existing else ())
-    small = {of: n for of, n in small.items() if any(take.of == of for take in new)}
+    small = {of: n for of, n in small.items() if any(class_of(take) == of for take in new)}
     if small and few == "refuse":
         raise TooFewTakesError(small)
-    return [take for take in new if take.of not in small]
+    return [take for take in new if class_of(take) not in small]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from earwitness.errors import DataError
 from earwitness.scenes.scenario import SPLITS, Split
-from earwitness.scenes.sounds import SHARED, SplitPolicy, Take, TakeSplit
+from earwitness.scenes.sounds import SHARED, Kind, SplitPolicy, Take, TakeSplit
 
 SHARES: Mapping[Split, float] = {"train": 20 / 30, "validation": 5 / 30, "test": 5 / 30}
 FIRST: tuple[Split, ...] = ("train", "test", "validation")
@@ -43,6 +43,12 @@ class Newcomer:
     of: str
     group: str
     sha256: str
+    kind: Kind = "sound"
+
+
+def class_of(take: Take | Newcomer) -> str:
+    """Name of a class in counts and messages; a location may be called as a sound is."""
+    return take.of if take.kind == "sound" else f"the ambience {take.of}"
 
 
 def assign_splits(
@@ -73,13 +79,13 @@ def assign_splits(
     placed: dict[str, Split] = {}
     for take in existing:
         if take.split != SHARED:
-            counts.setdefault(take.of, Counter())[take.split] += 1
+            counts.setdefault(class_of(take), Counter())[take.split] += 1
             placed[take.group or take.sha256] = take.split
     members: dict[str, list[Newcomer]] = {}
     for newcomer in new:
         members.setdefault(newcomer.group or newcomer.sha256, []).append(newcomer)
     for group in sorted(members, key=lambda name: min((m.of, m.sha256) for m in members[name])):
-        sizes = Counter(member.of for member in members[group])
+        sizes = Counter(class_of(member) for member in members[group])
         if group not in placed:
             placed[group] = _neediest(sizes, counts)
         for of, size in sizes.items():
@@ -102,7 +108,7 @@ def too_few(new: Iterable[Newcomer], existing: Iterable[Take] = ()) -> dict[str,
     """Classes that have fewer recordings than there are splits, with how many they have."""
     recordings: dict[str, set[str]] = {}
     for take in existing:
-        recordings.setdefault(take.of, set()).add(take.group or take.sha256)
+        recordings.setdefault(class_of(take), set()).add(take.group or take.sha256)
     for newcomer in new:
-        recordings.setdefault(newcomer.of, set()).add(newcomer.group or newcomer.sha256)
+        recordings.setdefault(class_of(newcomer), set()).add(newcomer.group or newcomer.sha256)
     return {of: len(names) for of, names in sorted(recordings.items()) if len(names) < len(SPLITS)}
