@@ -317,4 +317,6 @@ def _print_result(corpus: Corpus, result: WritingResult, meter: Meter, *, shard:
     if meter.calls:
         console.print("models: " + ", ".join(usage_words(meter)))
     where = "logs of this shard" if shard else str(corpus.folder)
-    console.print(f"\n{where}: {len(result.dialogues)} of {len(result.places)} dialogues")
+    console.print(
+        f"\n{where}: {len(result.dialogues)} of {len(result.places)} dialogues", soft_wrap=True
+    )
