@@ -39,7 +39,11 @@ class InfeasiblePlanError(UsageError):
 
 
 class Preset(BaseModel):
-    """How reactions, counts and rare sounds are distributed (``scenes/presets/*.yaml``)."""
+    """How reactions, counts and rare sounds are distributed (``scenes/presets/*.yaml``).
+
+    ``floors`` says how much a group of features gives away by design (see :mod:`earwitness.scenes.audit`):
+    a balanced accuracy, or null where nothing is promised; 0.25 for a group that is not named.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -51,7 +55,7 @@ class Preset(BaseModel):
     rare_share_of_events: float = 0.0
     rare_share_of_scenes: float = 0.0
     pivot_bands: tuple[Band, ...] = BANDS
-    floor_balanced_accuracy: float = 0.25
+    floors: dict[str, float | None] = {}
 
 
 def load_preset(name: str) -> Preset:
