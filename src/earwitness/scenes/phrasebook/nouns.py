@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from earwitness.scenes.bank_names import Namer, Tier
+from earwitness.scenes.bank_names import TIERS, Namer
 from earwitness.scenes.bank_records import Sound
-
-_NAMES: tuple[Tier, ...] = ("name",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,15 +124,26 @@ class SoundWords:
         return {"sound": self.sound, "that": self.that, "the": self.the, "bare": self.bare}
 
 
-def sound_words(sound: Sound, namer: Namer, language: Mapping[str, Any]) -> SoundWords:
+def sound_words(
+    sound: Sound, namer: Namer, language: Mapping[str, Any], others: Iterable[str] = ()
+) -> SoundWords:
     """The words for a sound: its display name if that names it, and its first name as the noun.
+
+    ``others`` are sounds that may be spoken of too: what names one of them does not name this one.
 
     A phrasebook may give another noun for a sound (``sounds`` in ``language.yaml``), which must name it too.
     """
     own = language.get("sounds", {}).get(sound.id)
-    noun = own if own and namer.mentions(own, sound.id, tiers=_NAMES) else sound.names[0]
+
+    def names_it(text: str) -> bool:
+        # "rain" is no name for the rain where an umbrella, of which rain is a weak word, is spoken of too.
+        free = namer.mentions(text, sound.id, tiers=TIERS, explained_by=others)
+        return any(mention.tier == "name" for mention in free)
+
+    nouns = [own, *sound.names] if own else [*sound.names]
+    noun = next((text for text in nouns if names_it(text)), nouns[0])
     plural = is_plural(noun, language)
-    if namer.mentions(sound.name, sound.id, tiers=_NAMES):
+    if names_it(sound.name):
         shown = Noun(sound.name, is_plural(sound.name, language))
     else:
         vowel = noun[0].lower() in language["vowels"]

@@ -46,6 +46,7 @@ class Reactor:
     namer: Namer
     speech: Speech
     group: int
+    spoken_of: frozenset[str]
 
     @property
     def draws(self) -> Draws:
@@ -55,7 +56,7 @@ class Reactor:
     def words_for(self, event: PlannedEvent) -> SoundWords:
         """What the sound is called."""
         sound = self.bank.sound(event.sound)
-        return sound_words(sound, self.namer, self.book.language)
+        return sound_words(sound, self.namer, self.book.language, self.spoken_of)
 
     def verbal(self, event: PlannedEvent, turn: Turn, allowed: Allowed) -> None:
         """Put a remark on the sound before what was due."""
