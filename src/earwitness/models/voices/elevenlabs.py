@@ -67,6 +67,7 @@ TAGS: Mapping[str, str] = {
 OPTIONS = (
     Option("base_url", "text", "address of the service, up to and with /v1", URL),
     Option("api_key_env", "text", f"environment variable of the key [default: {KEY_VARIABLE}]"),
+    Option("server", "text", "name kept in place of base_url, where the address may change"),
     Option("model", "text", "model of the service", "eleven_v3"),
     Option(
         "output_format",
@@ -122,7 +123,10 @@ class ElevenLabsVoice:
         """All that changes the sound."""
         names = ("model", "output_format", "stability", "language_code")
         settings = {name: self._values[name] for name in names if self._values[name] is not None}
-        return settings | {"tags": self._values["tags"] or {}, "server": self._service.url}
+        return settings | {
+            "tags": self._values["tags"] or {},
+            "server": self._values["server"] or self._service.url,
+        }
 
     def speak(self, segments: Sequence[Segment], seed: int = 0) -> Spoken:
         """Say one utterance in one request.

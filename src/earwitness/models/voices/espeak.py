@@ -7,6 +7,7 @@ library and its data come from the package ``espeakng-loader`` of the extra ``[e
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -105,18 +106,29 @@ class Espeak:
 
         ``text`` may hold SSML; ``voice`` is a name such as ``en-us+f2``.
         """
-        return self.ask(text, voice, path, manner, ssml=True).seconds
+        return self.ask(text, voice, path, manner, ssml=True, afresh=False).seconds
 
     def ask(
-        self, text: str, voice: str, path: Path, manner: Manner | None = None, *, ssml: bool = False
+        self,
+        text: str,
+        voice: str,
+        path: Path,
+        manner: Manner | None = None,
+        *,
+        ssml: bool = False,
+        afresh: bool = True,
     ) -> Said:
-        """Like :meth:`speak`, with the words' times; plain text unless ``ssml``."""
+        """Like :meth:`speak`, with the words' times; plain text unless ``ssml``.
+
+        ``afresh`` says it as if nothing had been said before, so that it repeats.
+        """
         manner = manner or Manner()
         request = {
             "text": text,
             "voice": voice,
             "path": str(path),
             "ssml": ssml,
+            "afresh": afresh,
             "parameters": {
                 "rate_wpm": manner.rate_wpm,
                 "pitch": manner.pitch,
@@ -167,6 +179,7 @@ class EspeakVoice(PieceVoice):
         self.name = f"espeak/{voice}"
         self.gender = VARIANTS.get(variant, "M" if not variant else None)
         self.language = LANGUAGES.get(base, base.split("-")[0])
+        self.deterministic = hasattr(os, "fork")
         self._voice = voice
         self._manner = Manner(values["rate_wpm"], values["pitch"], values["pitch_range"])
         self._engine: Espeak | None = None

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import sys
 import wave
+from typing import Any
 
 _SYNCHRONOUS_RETRIEVAL = 2
 _POSITION_CHARACTER = 1
@@ -98,32 +100,55 @@ class Engine:
         return b"".join(self._chunks)
 
 
+def answer(engine: Engine, request: dict[str, Any]) -> dict[str, object]:
+    """Speak one request into its file."""
+    try:
+        samples = engine.speak(
+            request["text"],
+            request["voice"],
+            request["parameters"],
+            ssml=request.get("ssml", True),
+        )
+        with wave.open(request["path"], "wb") as file:
+            file.setnchannels(1)
+            file.setsampwidth(2)
+            file.setframerate(engine.rate)
+            file.writeframes(samples)
+    except (ValueError, OSError, KeyError) as error:
+        return {"ok": False, "error": str(error)}
+    return {
+        "ok": True,
+        "seconds": len(samples) / 2 / engine.rate,
+        "words": [[place, sample / engine.rate] for place, sample in engine.words],
+    }
+
+
+def answer_afresh(engine: Engine, request: dict[str, Any]) -> None:
+    """Answer from a copy of this process, which has said nothing before.
+
+    The engine carries noise and flutter from one text to the next, so that the same words after others are
+    other samples. A copy of the engine as it was opened always says them alike.
+    """
+    child = os.fork()
+    if child == 0:
+        try:
+            sys.stdout.write(json.dumps(answer(engine, request)) + "\n")
+            sys.stdout.flush()
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+
+
 def main() -> None:
     """Answer requests until standard input ends."""
     engine = Engine()
     for line in sys.stdin:
         request = json.loads(line)
-        try:
-            samples = engine.speak(
-                request["text"],
-                request["voice"],
-                request["parameters"],
-                ssml=request.get("ssml", True),
-            )
-            with wave.open(request["path"], "wb") as file:
-                file.setnchannels(1)
-                file.setsampwidth(2)
-                file.setframerate(engine.rate)
-                file.writeframes(samples)
-            answer: dict[str, object] = {
-                "ok": True,
-                "seconds": len(samples) / 2 / engine.rate,
-                "words": [[place, sample / engine.rate] for place, sample in engine.words],
-            }
-        except (ValueError, OSError, KeyError) as error:
-            answer = {"ok": False, "error": str(error)}
-        sys.stdout.write(json.dumps(answer) + "\n")
-        sys.stdout.flush()
+        if request.get("afresh") and hasattr(os, "fork"):
+            answer_afresh(engine, request)
+        else:
+            sys.stdout.write(json.dumps(answer(engine, request)) + "\n")
+            sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ GENDERS: Mapping[str, Gender] = {
 OPTIONS = (
     Option("base_url", "text", "address of the service, up to and with /v1", URL),
     Option("api_key_env", "text", f"environment variable of the key [default: {KEY_VARIABLE}]"),
+    Option("server", "text", "name kept in place of base_url, where the address may change"),
     Option("model", "text", "model of the service", "gpt-4o-mini-tts"),
     Option("instructions", "text", "how to speak; not for tts-1"),
     Option(
@@ -78,7 +79,7 @@ class OpenAISpeech(PieceVoice):
         """All that changes the sound."""
         names = ("model", "instructions", "response_format", "speed", "manners")
         settings = {name: self._values[name] for name in names if self._values[name] is not None}
-        return settings | {"server": self._service.url}
+        return settings | {"server": self._values["server"] or self._service.url}
 
     def say(self, phrase: Phrase, seed: int) -> Spoken:
         """Say one phrase in one request."""

@@ -29,6 +29,9 @@ _WHISPER_LOW_HZ = 500.0
 _WHISPER_LOW_DB = 14.0
 """Whispering lacks the strong low harmonics of a voice: this much at 0 Hz, falling to none at 500 Hz."""
 
+_SMOOTH_HZ = 120.0
+"""Resonances are wider without the closed glottis; narrower ones leave a hum that a pitch tracker finds."""
+
 
 class Spectra(NamedTuple):
     """In the order the synthesis takes them; (bins, frames), the last (frames,) in Hz."""
@@ -132,7 +135,7 @@ def _whispered(spectra: Spectra) -> Spectra:
 
     hz = np.arange(spectra.lh.shape[0]) * _BIN_HZ
     low_db = -_WHISPER_LOW_DB * np.clip(1 - hz / _WHISPER_LOW_HZ, 0, 1)
-    shape = np.logaddexp(np.logaddexp(spectra.lh, spectra.ln), spectra.lr)
+    shape = _smoothed(np.logaddexp(np.logaddexp(spectra.lh, spectra.ln), spectra.lr))
     gain = ((low_db + _WHISPER_DB) * _DB)[:, None]
     return _noise_only(spectra, np.asarray(shape + gain, np.float32))
 
@@ -148,8 +151,7 @@ def breath(spectra: Spectra, kind: Breath) -> Spectra:
     mouth = shape[:, third : max(2 * third, third + 1)].mean(axis=1)
     bins = np.arange(len(mouth))
     mouth = np.interp(bins / kind.pitch_of_mouth, bins, mouth)
-    # Resonances of the mouth, not ripples of harmonics.
-    mouth = np.convolve(np.pad(mouth, 10, mode="edge"), np.full(21, 1 / 21), mode="valid")
+    mouth = _smoothed(mouth[:, None])[:, 0]
     low_db = -_WHISPER_LOW_DB * np.clip(1 - bins * _BIN_HZ / _WHISPER_LOW_HZ, 0, 1)
     place = np.linspace(0, 1, frames)
     rising = np.sin(np.pi / 2 * np.minimum(place / kind.peak_at, 1)) ** 2
@@ -160,6 +162,15 @@ def breath(spectra: Spectra, kind: Breath) -> Spectra:
     return _noise_only(
         Spectra(blank, blank, blank, blank, blank, np.zeros(frames, np.float32)), noise
     )
+
+
+def _smoothed(shape: Floats) -> Floats:
+    """Resonances without the ripple of harmonics; noise in a narrow band would still sound voiced."""
+    import numpy as np
+    from scipy.ndimage import uniform_filter1d
+
+    width = 2 * round(_SMOOTH_HZ / _BIN_HZ) + 1
+    return np.asarray(uniform_filter1d(shape, width, axis=0, mode="nearest"), np.float32)
 
 
 def _noise_only(spectra: Spectra, noise: Floats) -> Spectra:
