@@ -1,4 +1,4 @@
-"""Impulse responses of box-shaped rooms by the image-source method, and measures of them.
+"""Impulse responses of box-shaped rooms by the image-source method.
 
 J. B. Allen and D. A. Berkley, *Image method for efficiently simulating small-room acoustics*, J. Acoust. Soc. Am.
 65 (1979). Differences, each for a reason:
@@ -24,6 +24,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from earwitness.audio.decay import (
+    SPEED_OF_SOUND_M_S,
+    T30_DB,
+    Point,
+    decay_curve_db,
+    energy_decay_db,
+    eyring_rt60_s,
+    slope_time_s,
+)
 from earwitness.audio.fades import fade_curve
 from earwitness.audio.filters import highpass, lowpass
 from earwitness.audio.types import Audio, samples_at
@@ -39,11 +48,6 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
     Counts = npt.NDArray[np.intp]
 
-Point = tuple[float, float, float]
-
-SPEED_OF_SOUND_M_S = 343.0
-"""At 20 degrees Celsius."""
-
 JITTER_M = 0.08
 """De Sena et al.: enough to hide sweeping echoes, too little to move an early reflection audibly."""
 
@@ -58,9 +62,10 @@ _FADE_S = 0.01
 _BIN_S = 0.001
 _REACH = 1.1
 """Length before the cut at -60 dB, in reverberation times."""
-_DECAY_DB = (-5.0, -35.0)
+_TRIED = 40
 _LEAST_ABSORPTION = 0.002
-_MOST_ABSORPTION = 0.99
+_MOST_ABSORPTION = 0.9
+"""With more, a few single reflections are all there is, and no reverberation time."""
 _PLACES = 256
 """Places drawn at once, of which the first that fits is taken."""
 
@@ -149,114 +154,33 @@ def impulse_response(spec: RoomSpec, rate: int, rng: np.random.Generator | None 
     UsageError: too many images (a small room with a very long decay), or no absorption that gives ``rt60_s``.
     """
     absorption = spec.absorption if spec.absorption is not None else absorption_for(spec)
-    reflected = math.sqrt(1.0 - absorption)
-    reach_s = _reach_s(spec, absorption)
-    direct_m = spec.distance_m
-    frames = samples_at(reach_s, rate) + 2 * _HALF_TAPS
-    wave = np.zeros(frames + 2 * _HALF_TAPS)
-    dense_s = math.sqrt(
-        _DENSE * rate * math.prod(spec.size_m) / (4 * math.pi * SPEED_OF_SOUND_M_S**3)
-    )
-    for distance, order in _images(spec, reach_s):
-        level = reflected**order * (direct_m / distance)
-        if rng is not None:
-            distance = distance + rng.uniform(-JITTER_M, JITTER_M, len(distance))
-        delay_s = np.maximum(distance - direct_m, 0.0) / SPEED_OF_SOUND_M_S
-        _place(wave, delay_s * rate, level, delay_s + direct_m / SPEED_OF_SOUND_M_S >= dense_s)
-    reflections = Audio(wave[_HALF_TAPS : _HALF_TAPS + frames].astype(np.float32), rate)
-    if spec.highpass_hz:
-        reflections = highpass(spec.highpass_hz, rate).apply(reflections)
-    if spec.damping_hz is not None and spec.damping_hz < rate / 2:
-        reflections = lowpass(spec.damping_hz, rate, order=1).apply(reflections)
-    response = reflections.samples.copy()
-    response[0] = 1.0
-    return _ended(response, rate)
+    return _response(spec, absorption, rate, rng)
 
 
 def absorption_for(spec: RoomSpec) -> float:
-    """The absorption with which a room has its ``rt60_s``, solved on the energies of its images.
+    """The absorption with which a room has its ``rt60_s``.
 
-    Textbook formulas assume a diffuse field; in long or flat rooms they miss by half. Here the decay of this room's
-    own images is fitted instead, so that what is asked for is what is measured.
+    Textbook formulas assume a diffuse field; in long or flat rooms they miss by half. Here the decay of the
+    energies of this room's own images is fitted. Where the images are jittered, that is what is measured. Without
+    jitter the regular echoes of very flat rooms also add up by phase, and last up to a fifth longer.
 
     Raises
     ------
-    UsageError: ``rt60_s`` is missing, or no absorption gives it.
+    UsageError: ``rt60_s`` is missing, or no absorption up to 0.9 gives it.
     """
-    from scipy.optimize import brentq
-
     if spec.rt60_s is None:
         raise UsageError("room", "no rt60_s is given", "a reverberation time to solve for")
-    wanted_s = spec.rt60_s
-    energies = _energies_by_order(spec, _REACH * wanted_s)
-    orders = np.arange(len(energies))
-    end = max(energies.shape[1] // 10, 1)
-    # Energy after the last bin, if the decay goes on as wanted: 60 dB are 6 ln(10) time constants.
-    after = wanted_s / (6 * math.log(10) * _BIN_S)
-
-    def excess(log_kept: float) -> float:
-        decay = np.exp(log_kept * orders) @ energies
-        curve = _decay_db(np.append(decay, after * decay[-end:].mean()))
-        if curve[-1] >= _DECAY_DB[1]:
-            return 10 * wanted_s
-        return (_slope_time_s(curve, 1 / _BIN_S, *_DECAY_DB) or 0.0) - wanted_s
-
-    # From live to dead, the first crossing counts: with few audible reflections the fit is no longer monotonic.
-    tried = np.log1p(-np.geomspace(_LEAST_ABSORPTION, _MOST_ABSORPTION, 40))
-    excesses = [excess(float(log_kept)) for log_kept in tried]
-    crossing = next((k for k in range(1, 40) if excesses[k] <= 0 < excesses[k - 1]), None)
-    if crossing is None:
+    energies = _energies_by_order(spec, _REACH * spec.rt60_s)
+    absorption = _solved(energies, spec.rt60_s)
+    if absorption is None:
         raise UsageError(
             "room",
-            f"rt60_s {wanted_s:g} cannot be reached in {_metres(spec.size_m)}"
+            f"rt60_s {spec.rt60_s:g} cannot be reached in {_metres(spec.size_m)}"
             + (f" with max_order {spec.max_order}" if spec.max_order is not None else ""),
-            f"roughly {eyring_rt60_s(spec.size_m, 0.8):.1g} to {eyring_rt60_s(spec.size_m, 0.02):.1g} s",
-            "For open spaces give an absorption instead.",
+            "a time that this room can have",
+            "Give a longer rt60_s; for open spaces give an absorption instead.",
         )
-    low, high = float(tried[crossing]), float(tried[crossing - 1])
-    return 1.0 - math.exp(float(brentq(excess, low, high, xtol=1e-4)))
-
-
-def sabine_rt60_s(size_m: Point, absorption: float) -> float:
-    """Sabine's reverberation time of a box: 24 ln(10) V / (c S a)."""
-    return _room_constant_s(size_m) / absorption
-
-
-def eyring_rt60_s(size_m: Point, absorption: float) -> float:
-    """Eyring's reverberation time (1930): Sabine's with -ln(1 - a) for a."""
-    return _room_constant_s(size_m) / -math.log1p(-min(absorption, _MOST_ABSORPTION))
-
-
-def reverberation_time_s(
-    response: Samples, rate: int, from_db: float = -5.0, to_db: float = -35.0
-) -> float | None:
-    """Time for a decay of 60 dB, from a line through the Schroeder curve (ISO 3382: T30 by default).
-
-    M. R. Schroeder, *New method of measuring reverberation time*, J. Acoust. Soc. Am. 37 (1965). The direct sound,
-    sample 0, is left out: near the source its fall would be taken for the beginning of the decay.
-
-    Parameters
-    ----------
-    response: impulse response, shape (n,).
-    from_db, to_db: the stretch of the decay the line is fitted to.
-
-    Returns
-    -------
-    float or None: seconds; ``None`` if the response does not decay that far, or holds fewer than three samples
-    there (a direct sound and nothing else).
-    """
-    return _slope_time_s(decay_curve_db(response[1:]), rate, from_db, to_db)
-
-
-def decay_curve_db(response: Samples) -> Floats:
-    """Schroeder's backward integral: energy still to come at each sample, in dB of all; NaN for none."""
-    return _decay_db(np.square(response, dtype=np.float64))
-
-
-def direct_to_reverberant_db(response: Samples) -> float | None:
-    """Energy of sample 0 over that of the rest, in dB; ``None`` without any rest."""
-    rest = float(np.square(response[1:], dtype=np.float64).sum())
-    return 10 * math.log10(float(response[0]) ** 2 / rest) if rest and response[0] else None
+    return absorption
 
 
 def with_wet_share(response: Samples, wet: float) -> Samples:
@@ -340,6 +264,55 @@ def varied(
     )
 
 
+def _response(
+    spec: RoomSpec, absorption: float, rate: int, rng: np.random.Generator | None
+) -> Samples:
+    reflected = math.sqrt(1.0 - absorption)
+    reach_s = _reach_s(spec, absorption)
+    direct_m = spec.distance_m
+    frames = samples_at(reach_s, rate) + 2 * _HALF_TAPS
+    wave = np.zeros(frames + 2 * _HALF_TAPS)
+    dense_s = math.sqrt(
+        _DENSE * rate * math.prod(spec.size_m) / (4 * math.pi * SPEED_OF_SOUND_M_S**3)
+    )
+    for distance, order in _images(spec, reach_s):
+        level = reflected**order * (direct_m / distance)
+        if rng is not None:
+            distance = distance + rng.uniform(-JITTER_M, JITTER_M, len(distance))
+        delay_s = np.maximum(distance - direct_m, 0.0) / SPEED_OF_SOUND_M_S
+        _place(wave, delay_s * rate, level, delay_s + direct_m / SPEED_OF_SOUND_M_S >= dense_s)
+    reflections = Audio(wave[_HALF_TAPS : _HALF_TAPS + frames].astype(np.float32), rate)
+    if spec.highpass_hz:
+        reflections = highpass(spec.highpass_hz, rate).apply(reflections)
+    if spec.damping_hz is not None and spec.damping_hz < rate / 2:
+        reflections = lowpass(spec.damping_hz, rate, order=1).apply(reflections)
+    response = reflections.samples.copy()
+    response[0] = 1.0
+    return _ended(response, rate)
+
+
+def _solved(energies: Floats, wanted_s: float) -> float | None:
+    """The absorption at which energies by reflections and milliseconds decay in a given time."""
+    from scipy.optimize import brentq
+
+    orders = np.arange(len(energies))
+
+    def excess(log_kept: float) -> float:
+        curve = energy_decay_db(np.exp(log_kept * orders) @ energies)
+        if not np.any(curve < T30_DB[1]):
+            return 10 * wanted_s
+        return (slope_time_s(curve, 1 / _BIN_S) or 0.0) - wanted_s
+
+    # From live to dead, the first crossing counts: with few audible reflections the fit is no longer monotonic.
+    tried = np.log1p(-np.geomspace(_LEAST_ABSORPTION, _MOST_ABSORPTION, _TRIED))
+    excesses = [excess(float(log_kept)) for log_kept in tried]
+    for k in range(1, _TRIED):
+        if excesses[k] <= 0 < excesses[k - 1]:
+            root = brentq(excess, float(tried[k]), float(tried[k - 1]), xtol=1e-4)
+            return 1.0 - math.exp(float(root))
+    return None
+
+
 def _images(spec: RoomSpec, reach_s: float) -> Iterator[tuple[Floats, Counts]]:
     """Distances and numbers of reflections of all images but the source itself, in slabs."""
     reach_m = spec.distance_m + reach_s * SPEED_OF_SOUND_M_S
@@ -409,7 +382,7 @@ def _reach_s(spec: RoomSpec, absorption: float) -> float:
     if spec.rt60_s is not None:
         return _REACH * spec.rt60_s
     # Boxes far from a cube decay more slowly than Eyring's formula says.
-    return 2.0 * eyring_rt60_s(spec.size_m, absorption)
+    return 2.0 * eyring_rt60_s(spec.size_m, min(absorption, _MOST_ABSORPTION))
 
 
 def _ended(response: Samples, rate: int) -> Samples:
@@ -420,27 +393,6 @@ def _ended(response: Samples, rate: int) -> Samples:
     fade = len(made) - end
     made[end:] *= fade_curve(fade)[::-1]
     return made
-
-
-def _decay_db(energy: Floats) -> Floats:
-    left = np.cumsum(energy[::-1])[::-1]
-    if not len(left) or left[0] <= 0:
-        return np.full(len(left), np.nan)
-    shares = left / left[0]
-    return np.where(shares > 0, 10 * np.log10(np.where(shares > 0, shares, 1.0)), np.nan)
-
-
-def _slope_time_s(curve: Floats, rate: float, from_db: float, to_db: float) -> float | None:
-    inside = np.flatnonzero((curve <= from_db) & (curve >= to_db))
-    if len(inside) < 3 or not np.any(curve < to_db):
-        return None
-    slope, _ = np.polyfit(inside / rate, curve[inside], 1)
-    return float(-60.0 / slope) if slope < 0 else None
-
-
-def _room_constant_s(size_m: Point) -> float:
-    x, y, z = size_m
-    return 24 * math.log(10) * x * y * z / (SPEED_OF_SOUND_M_S * 2 * (x * y + y * z + z * x))
 
 
 def _metres(size_m: Point) -> str:
