@@ -90,6 +90,7 @@ class RoomSpec:
 
     Examples
     --------
+    >>> from earwitness.audio.decay import reverberation_time_s
     >>> office = RoomSpec((6, 5, 2.8), source_m=(3, 2.5, 1.6), mic_m=(2, 2.5, 1.5), rt60_s=0.4)
     >>> response = impulse_response(office, 16000)
     >>> float(response[0]), round(reverberation_time_s(response, 16000), 1)
