@@ -35,7 +35,7 @@ _SAME = {
 
 _MONEY = re.compile(r"([$€£])\s?(\d[\d,]*)(?:\.(\d\d))?")
 _CLOCK = re.compile(r"\b(\d{1,2}):(\d\d)\b")
-_GROUPED = re.compile(r"(?<=\d),(?=\d{3}\b)")
+_GROUPED = re.compile(r"(?<![\d$€£])\d{1,3}(?:,\d{3})+\b(?!\.\d)")
 _ORDINAL = re.compile(r"\b(\d+)(?:st|nd|rd|th)\b")
 _DECIMAL = re.compile(r"\b(\d+)\.(\d+)\b")
 _NUMBER = re.compile(r"\d+")
@@ -54,8 +54,9 @@ def comparable_words(text: str) -> list[str]:
     "it's well known forty dollars for two in nineteen ninety nine"
     """
     text = text.replace("’", "'").replace("‘", "'").casefold()
-    text = _GROUPED.sub("", text)
     text = _MONEY.sub(_money, text)
+    # Nobody writes a year with a comma.
+    text = _GROUPED.sub(lambda m: f" {spelled(int(m[0].replace(',', '')))} ", text)
     text = _CLOCK.sub(lambda m: f" {spelled(int(m[1]))} {_minutes(int(m[2]))} ", text)
     text = _ORDINAL.sub(lambda m: f" {_ordinal(int(m[1]))} ", text)
     text = _DECIMAL.sub(
