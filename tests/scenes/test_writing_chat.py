@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from earwitness.errors import DataError, UsageError
+from earwitness.runs.budgets import Price
 from earwitness.runs.runner import RunnerSettings
 from earwitness.scenes.bank import REACTIONS, Bank, load_bank
 from earwitness.scenes.corpus import COMPARED, Corpus
@@ -105,6 +106,17 @@ def test_a_refusing_writer_is_given_up_and_says_why(tmp_path: Path, bank: Bank) 
     assert len(result.failed) == 40
     assert "most often W101-no-answer" in next(iter(result.failed.values()))
     assert len(server.calls) <= 16 * 2 * 2
+
+
+def test_every_attempt_is_a_call_of_its_own_even_with_the_same_words(
+    tmp_path: Path, bank: Bank
+) -> None:
+    corpus = small_corpus(tmp_path / "c", bank, 1, 1).corpus
+    loop = LoopUsed(max_attempts=4, max_refills=0)
+    with WriterServer(temper="stubborn", bank=bank) as server:
+        result = written(corpus, bank, order(server, loop=loop))
+    assert server.asked == {"topic": 1, "dialogue": 4}
+    assert result.lost == (corpus.scenarios()[0].id,)
 
 
 def test_a_writer_that_dies_is_gone_on_with_and_nothing_is_bought_twice(
@@ -206,11 +218,17 @@ def test_limits_on_calls_and_money_stop_the_run_and_it_goes_on(tmp_path: Path, b
     corpus = small_corpus(tmp_path / "c", bank, 2, 2).corpus
     with WriterServer(bank=bank) as server:
         meter = Meter()
-        by = order(server, calls=RunnerSettings(max_calls=3, concurrency=1))
+        by = order(server, calls=RunnerSettings(max_calls=5, concurrency=1))
         result = written(corpus, bank, by, meter=meter)
-        assert meter.stopped == "the limit of 3 calls is reached"
-        assert len(server.calls) == 3
-        assert all("not asked: the limit of 3 calls" in why for why in result.failed.values())
+        assert meter.stopped == "the limit of 5 calls is reached"
+        assert len(server.calls) == 5
+        assert all("not asked: the limit of 5 calls" in why for why in result.failed.values())
+        assert len(result.failed) == 3
+        # The limit on money holds over topics and dialogues together, too.
+        price = Price(call=1.0)
+        by = order(server, calls=RunnerSettings(max_cost_usd=1.5, price=price, concurrency=1))
+        assert len(written(corpus, bank, by).failed) == 2
+        assert len(server.calls) == 6
         assert written(corpus, bank, order(server)).complete
         assert len(server.calls) == 8
     totals = call_totals([corpus.path("calls.jsonl")])

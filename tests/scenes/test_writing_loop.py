@@ -225,6 +225,37 @@ def test_what_is_too_close_to_an_unsettled_draft_waits_for_it(
     assert rejected == [names[2], names[4]]
 
 
+def test_what_is_too_close_to_a_draft_that_goes_may_stay(
+    bank: Bank, quiet: tuple[Scenario, ...]
+) -> None:
+    names = [scenario.id for scenario in quiet]
+    drafts: dict[str, Dialogue] = {}
+
+    def taking(draft: Draft, start: int) -> Draft:
+        """A draft with five utterances of scene 3's first one."""
+        assert draft.dialogue is not None
+        timeline = list(draft.dialogue.timeline)
+        timeline[start : start + 5] = drafts[names[3]].timeline[start : start + 5]
+        return Draft(replace(draft.dialogue, timeline=tuple(timeline)))
+
+    def answer(assignment: Assignment, draft: Draft) -> Draft:
+        name, attempt = assignment.scenario.id, assignment.attempt
+        assert draft.dialogue is not None
+        drafts.setdefault(name, draft.dialogue)
+        if (name, attempt) == (names[2], 1):
+            return Draft(replace(drafts[names[0]], scenario=name))
+        if (name, attempt) == (names[2], 2):
+            return taking(draft, 5)
+        return taking(draft, 0) if name == names[4] else draft
+
+    # 2 copies 0 and is written anew, with words of 3, which goes for them; so nothing is left that 4 is close to.
+    writer = ComposingWriter(bank, answer)
+    result = run_loop(quiet, bank, writer)
+    attempts = Counter(each.scenario.id for each in writer.assignments)
+    assert result.complete
+    assert attempts == {**dict.fromkeys(names, 1), names[2]: 2, names[3]: 2}
+
+
 @pytest.mark.parametrize(("pilot", "lot"), [(1, 1), (2, 3), (100, 100)])
 def test_how_much_is_worked_on_at_a_time_changes_nothing(
     bank: Bank,

@@ -83,7 +83,7 @@ class TextCaller:
         settings = dict(self.model.settings)
         keys = [reply_key(item, self.model.name, settings) for item in items]
         todo = [item for item, key in zip(items, keys, strict=True) if self._stored(key) is None]
-        if todo and self.meter.stopped is None:
+        if todo and self._may_go_on():
             await self._run(todo, len(items), on_done)
         return [self._answer(key) for key in keys]
 
@@ -108,8 +108,19 @@ class TextCaller:
         runner = Runner(_Metered(self.model, meter), self._ledger, self._rest(), watch)
         summary = await runner.run(todo)
         meter.waiting = ""
-        if summary.stopped:
+        # A runner knows only what was left for it; a limit is told as it was given.
+        if summary.stopped and self._may_go_on():
             meter.stopped = summary.stopped
+
+    def _may_go_on(self) -> bool:
+        """Whether any call may be made; notes the limit that forbids it."""
+        given, meter = self._settings, self.meter
+        if meter.stopped is None:
+            if given.max_calls is not None and meter.calls >= given.max_calls:
+                meter.stopped = f"the limit of {given.max_calls} calls is reached"
+            elif given.max_cost_usd is not None and meter.cost_usd >= given.max_cost_usd:
+                meter.stopped = f"the limit of {given.max_cost_usd:g} USD is reached"
+        return meter.stopped is None
 
     def _rest(self) -> RunnerSettings:
         """What is left of the limits on calls and money; they hold for the whole command."""
