@@ -39,6 +39,8 @@ _TRIES = 3
 _APART = 2
 """Least number of utterances between the places of two events, whatever their reactions."""
 _MOST_WORDS = 54
+_SLACK = 4
+"""Words by which an utterance may be longer than it should before a sentence is left out."""
 
 
 class Composer:
@@ -160,13 +162,21 @@ class Composer:
                 event = events[places.index(n)]
                 others = self._others(events, event)
                 bridge = talk.bridge(turns[-1].facet, 0) if turns[-1].facet else ""
-                said, reply = reactor.exchange(event, turns[-1], bridge, self._fit(others, None))
+                silently = event.reaction == "behavioral"
+                fit = self._fit(
+                    others | {event.sound} if silently else others,
+                    event.sound if silently else None,
+                )
+                said, reply = reactor.exchange(event, turns[-1], bridge, fit)
                 speaker = 1 - turns[-1].speaker
                 turns.append(Turn(speaker, 0, [said]))
                 turns.append(Turn(1 - speaker, 0, [reply], facet=turns[-2].facet))
             elif n - 1 not in extra:
                 turns.append(next(rest))
                 self._react(events, places, n, turns[-1], words[n], reactor)
+        for turn in turns:
+            if turn.length > _MOST_WORDS:
+                _shorten(turn, _MOST_WORDS - _SLACK)
         return turns
 
     def _pivoted(
@@ -254,7 +264,7 @@ def _shorten(turn: Turn, words: int) -> None:
     """Leave out sentences from the end (before a question that is answered) while there are too many words."""
     parts = [part for sentence in turn.sentences for part in sentences(sentence)]
     tail = [parts.pop()] if turn.asks and len(parts) > 2 else []
-    while len(parts) > 2 and sum(len(p.split()) for p in (*parts, *tail)) > words + 4:
+    while len(parts) > 2 and sum(len(p.split()) for p in (*parts, *tail)) > words + _SLACK:
         parts.pop()
     turn.sentences = [*parts, *tail]
 
