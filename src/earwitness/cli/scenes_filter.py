@@ -1,0 +1,613 @@
+"""``earwitness scenes filter``, ``calibrate-topic`` and ``judge-test``: does a reader recover what was planned?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.console import Console
+
+    from earwitness.models.protocols import Embedder
+    from earwitness.scenes.bank import Bank
+    from earwitness.scenes.corpus import Corpus
+    from earwitness.scenes.recovery_report import RecoveryReport
+    from earwitness.scenes.recovery_threshold import Threshold
+    from earwitness.scenes.recovery_trial import Share, Trial
+    from earwitness.scenes.writers.calls import Meter
+    from earwitness.scenes.writing_loop import WritingResult
+
+THRESHOLD = "topic_threshold.json"
+RECOVERY = "recovery.json"
+
+
+def register_filter(group: typer.Typer) -> None:
+    """Add ``filter``, ``calibrate-topic`` and ``judge-test`` to the ``scenes`` group."""
+    group.command("filter")(filter_corpus)
+    group.command("calibrate-topic")(calibrate_topic)
+    group.command("judge-test")(judge_test)
+
+
+def filter_corpus(
+    folder: Path = typer.Argument(..., metavar="CORPUS", help="Folder of a written corpus."),
+    judge: str = typer.Option(
+        "offline/reader",
+        "--judge",
+        "-j",
+        help="offline/reader, adapter/NAME, or an entry of models.yaml.",
+    ),
+    option: list[str] = typer.Option(
+        [], "-M", help="key=value for the judge: family (needed), base_url, temperature ..."
+    ),
+    embedder: str | None = typer.Option(
+        None,
+        "--embedder",
+        show_default="local/minilm",
+        help="local/minilm, hub/OWNER/NAME, openai/NAME: compares planned and recovered topic.",
+    ),
+    embedder_option: list[str] = typer.Option([], "-E", help="key=value for the embedder."),
+    tau: str | None = typer.Option(
+        None,
+        "--tau",
+        metavar="FILE|VALUE",
+        show_default="found on the pairs that ship, kept in the corpus",
+        help="Least cosine of the topics: a file of calibrate-topic, or a number.",
+    ),
+    writer: str | None = typer.Option(
+        None,
+        "--writer",
+        show_default="that of the corpus",
+        help="Who rewrites what is turned down.",
+    ),
+    writer_option: list[str] = typer.Option(
+        [], "-W", help="key=value for the writer, over those of the corpus."
+    ),
+    max_attempts: int | None = typer.Option(
+        None, min=1, show_default="as written", help="Drafts of a scene before it is abandoned."
+    ),
+    max_refills: int | None = typer.Option(
+        None,
+        min=0,
+        show_default="as written",
+        help="Fresh scenes tried in place of an abandoned one.",
+    ),
+    asks: int | None = typer.Option(
+        None,
+        min=1,
+        show_default="3",
+        help="Times a transcript is put to a judge that gives no verdict.",
+    ),
+    bank: Path | None = typer.Option(
+        None, "--bank", metavar="DIR", show_default="the bank that ships", help="Bank of the plan."
+    ),
+    prompts: Path | None = typer.Option(
+        None, "--prompts", metavar="DIR", help="Folder with a judge.yaml of yours."
+    ),
+    models_file: Path | None = typer.Option(
+        None, help="File of named models [default: models.yaml]."
+    ),
+    limit: int | None = typer.Option(None, min=1, help="Only the first N scenes."),
+    workers: int | None = typer.Option(None, min=1, help="Processes [default: one per processor]."),
+    concurrency: int = typer.Option(8, min=1, help="Calls at the same time."),
+    max_retries: int = typer.Option(5, min=0, help="Further tries of a call that failed."),
+    rate: float | None = typer.Option(None, min=0.01, help="Calls a minute at most."),
+    timeout: float = typer.Option(600.0, min=0.1, help="Seconds to wait for one reply."),
+    max_calls: int | None = typer.Option(None, min=1, help="Stop before more calls than this."),
+    max_cost: float | None = typer.Option(
+        None, min=0, help="Stop before more US dollars than this."
+    ),
+    price: str | None = typer.Option(
+        None, help="input=2.5,output=10 (USD per million tokens), call=..."
+    ),
+    replace: bool = typer.Option(
+        False, "--replace", help="Go on although another writer's dialogues are there."
+    ),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of text."),
+) -> None:
+    """Keep the dialogues whose topic and reactions an independent judge recovers from the words.
+
+    The judge reads the transcript with marks where sounds occur, and says what it is about and how the talk
+    reacts to each sound. A dialogue it reads otherwise than planned goes back to its writer with the reasons; after
+    --max-attempts its scene is abandoned and a fresh one with the same allocation takes the place, so the
+    accepted corpus has the planned distribution. Writer and judge must be of different families of models.
+
+    Stopped at any moment, the command goes on where it was: verdicts are kept by content (verdicts.jsonl), raw
+    replies in judge_calls.jsonl, figures in recovery.json. Exits with 3 while scenes wait, with 1 when places stay empty.
+
+    [bold]Examples:[/]
+
+      earwitness scenes filter corpus
+
+      earwitness scenes filter corpus --judge openai/gpt-5 -M family=gpt --max-cost 20
+
+      earwitness scenes filter corpus --embedder hub/BAAI/bge-large-en-v1.5 --tau bge.json
+    """
+    import asyncio
+
+    from rich.console import Console
+
+    from earwitness.cli.scenes_write import progress_bar
+    from earwitness.models.embedders.registry import open_embedder
+    from earwitness.models.options import parse_options
+    from earwitness.runs.budgets import parse_price
+    from earwitness.runs.runner import RunnerSettings
+    from earwitness.scenes.corpus import VERDICTS, Corpus
+    from earwitness.scenes.corpus_config import LoopUsed
+    from earwitness.scenes.corpus_writing import order_of, write_corpus
+    from earwitness.scenes.recovery import refuse_related
+    from earwitness.scenes.recovery_gate import RecoveryGate
+    from earwitness.scenes.recovery_opening import JUDGE_CALLS, authors_of, opened_judge
+    from earwitness.scenes.recovery_report import report
+    from earwitness.scenes.writers.calls import Meter
+
+    corpus = Corpus(folder)
+    loaded = corpus.bank(bank)
+    calls = RunnerSettings(
+        concurrency=concurrency,
+        max_retries=max_retries,
+        calls_per_minute=rate,
+        call_timeout_s=timeout,
+        max_calls=max_calls,
+        max_cost_usd=max_cost,
+        price=parse_price(price) if price else None,
+    )
+    order = order_of(
+        corpus, limit=limit, workers=workers, calls=calls, models_file=models_file, replace=replace
+    )
+    order = _rewritten(order, writer, parse_options(writer_option))
+    order = _with(
+        order,
+        loop=LoopUsed(
+            max_attempts=max_attempts or order.loop.max_attempts,
+            max_refills=order.loop.max_refills if max_refills is None else max_refills,
+        ),
+    )
+    console = Console(stderr=True)
+    meter = Meter()
+    compared_by = open_embedder(embedder, parse_options(embedder_option))
+    with opened_judge(
+        judge,
+        parse_options(option),
+        loaded,
+        corpus.path(JUDGE_CALLS),
+        settings=calls,
+        meter=meter,
+        prompts=prompts,
+        asks=asks,
+        models_file=models_file,
+    ) as reader:
+        refuse_related(reader.name, reader.family, authors_of(corpus.config, order))
+
+        async def work() -> tuple[WritingResult, RecoveryReport, Threshold, int]:
+            threshold = await _threshold(tau, corpus, loaded, compared_by, console)
+            gate = RecoveryGate(loaded, reader, compared_by, threshold, corpus.path(VERDICTS))
+            try:
+                with progress_bar(console, meter) as show:
+                    made = await write_corpus(
+                        corpus, loaded, order, gate=gate, bank_folder=bank,
+                        on_progress=show, meter=meter,
+                    )  # fmt: skip
+            finally:
+                await gate.aclose()
+            return made, report(made, gate.rulings, threshold.tau), threshold, gate.judged
+
+        result, figures, threshold, judged = asyncio.run(work())
+    _finish(corpus, result, figures, threshold, judged, meter, console, as_json=as_json)
+
+
+def _with(order: Any, **changes: Any) -> Any:
+    from dataclasses import replace
+
+    return replace(order, **changes)
+
+
+def _rewritten(order: Any, writer: str | None, options: Mapping[str, str]) -> Any:
+    """The order with another writer, or other options of it."""
+    if writer is None or writer == order.writer:
+        return _with(order, options={**order.options, **options}) if options else order
+    return _with(order, writer=writer, options=dict(options), topic_writer=None)
+
+
+async def _threshold(
+    given: str | None, corpus: Corpus, bank: Bank, embedder: Embedder, console: Console
+) -> Threshold:
+    """The threshold that was named, or kept in the corpus, or found now on the pairs that ship."""
+    from earwitness.errors import UsageError
+    from earwitness.models.embedders.hashes import embedder_hash
+    from earwitness.scenes.recovery_threshold import (
+        Threshold,
+        calibrate,
+        parse_tau,
+        read_threshold,
+        require_embedder,
+        require_useful,
+        write_threshold,
+    )
+    from earwitness.scenes.topic_pairs import load_topic_pairs
+
+    own_hash = embedder_hash(embedder)
+    if given is not None and not _is_file_name(given):
+        return Threshold(parse_tau(given), embedder.name, own_hash)
+    kept = corpus.path(THRESHOLD)
+    path = Path(given) if given is not None else kept
+    if given is not None or (kept.exists() and read_threshold(kept).embedder_hash == own_hash):
+        found = read_threshold(path)
+        require_embedder(found, embedder.name, own_hash, str(path))
+        return found
+    if not bank.language.lower().startswith("en"):
+        raise UsageError(
+            "--tau",
+            f"none given, and the pairs that ship are English while the bank is {bank.language!r}",
+            "a threshold for its language",
+            "Find one: earwitness scenes calibrate-topic --pairs FILE --out tau.json.",
+        )
+    found = (await calibrate(load_topic_pairs(), embedder)).threshold
+    require_useful(found)
+    write_threshold(kept, found)
+    console.print(
+        f"tau {found.tau:.4f} for {found.embedder}, found on {found.positives} rewordings "
+        f"(AUC {found.auc:.3f}); kept in {kept}",
+        highlight=False,
+        soft_wrap=True,
+    )
+    return found
+
+
+def _is_file_name(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return Path(text).suffix != "" or Path(text).exists()
+    return False
+
+
+def _finish(
+    corpus: Corpus,
+    result: WritingResult,
+    figures: RecoveryReport,
+    threshold: Threshold,
+    judged: int,
+    meter: Meter,
+    console: Console,
+    *,
+    as_json: bool,
+) -> None:
+    """Keep and print the figures; exit by what is left: 0 complete, 3 scenes wait, 1 places stay empty."""
+    import json
+
+    from earwitness.runs.folder import write_atomically
+    from earwitness.scenes.corpus import Corpus
+
+    used = Corpus(corpus.folder).config.judge
+    kept = {"judge": used, "tau": threshold.tau, **figures.to_json()}
+    text = json.dumps(kept, ensure_ascii=False, indent=2)
+    write_atomically(corpus.path(RECOVERY), text + "\n")
+    failed, lost = result.failed, result.lost
+    if as_json:
+        summary = {
+            "corpus": str(corpus.folder),
+            "places": len(result.places),
+            "dialogues": len(result.dialogues),
+            "abandoned": len(result.abandoned),
+            "refills": len(result.refills),
+            "lost": list(lost),
+            "failed": failed,
+            "stopped": meter.stopped,
+            "judged_now": judged,
+            "calls": meter.calls,
+            "cost_usd": round(meter.cost_usd, 6),
+            "recovery": kept,
+        }
+        typer.echo(json.dumps(summary, ensure_ascii=False, indent=2))
+    else:
+        _print_report(corpus, result, figures, threshold, judged, meter)
+    if meter.stopped:
+        console.print(f"[bold red]stopped[/] {meter.stopped}", highlight=False)
+    if failed:
+        name, reason = next(iter(failed.items()))
+        console.print(
+            f"[yellow]incomplete[/] {len(failed)} scenes wait; {name}: {reason}",
+            highlight=False,
+            soft_wrap=True,
+        )
+        console.print("Run the same command again to go on.", highlight=False)
+        raise typer.Exit(3)
+    if lost:
+        console.print(
+            f"[bold red]error[/] {len(lost)} places stay empty, such as {lost[0]}; more attempts "
+            "(--max-attempts, --max-refills), another writer or another judge may fill them.",
+            highlight=False,
+            soft_wrap=True,
+        )
+        raise typer.Exit(1)
+
+
+def _percent(share: Share) -> str:
+    return f"{share.value:.1%} ({share.low:.1%} to {share.high:.1%}) of {share.of}"
+
+
+def _print_report(
+    corpus: Corpus,
+    result: WritingResult,
+    figures: RecoveryReport,
+    threshold: Threshold,
+    judged: int,
+    meter: Meter,
+) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from earwitness.cli.scenes_write import usage_words
+
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(f"first drafts accepted      {_percent(figures.accepted)}")
+    console.print(f"  topic recovered          {_percent(figures.topic)}, tau {threshold.tau:.4f}")
+    for name, share in figures.recovered.items():
+        console.print(f"  {name:<10} recovered     {_percent(share)}")
+    console.print(f"drafts per standing scene  {figures.mean_attempts:.2f}\n")
+    _print_confusion(console, figures.confusion)
+    grid = Table("pivot-verbal-behavioral-ambient", box=None, padding=(0, 2, 0, 0))
+    for column in ("places", "filled", "first draft accepted", "drafts", "abandoned"):
+        grid.add_column(column, justify="right")
+    for row in figures.writing.rows:
+        first = figures.compositions.get(row.composition)
+        grid.add_row(
+            row.composition, str(row.places), str(row.filled),
+            f"{first.value:.1%}" if first else "-", str(row.attempts), str(row.abandoned),
+        )  # fmt: skip
+    console.print(grid)
+    if figures.writing.reasons:
+        told = ", ".join(f"{code} {count}" for code, count in figures.writing.reasons.items())
+        console.print(f"\nturned down for: {told}")
+    if figures.as_planned:
+        console.print("\ndistribution: as planned, in every marginal and joint count")
+    else:
+        off = ", ".join(f"{name} {n}" for name, n in figures.distribution.items() if n)
+        console.print(f"\ndistribution: not yet as planned; cases off: {off}")
+    if meter.calls:
+        console.print("models: " + ", ".join(usage_words(meter)))
+    console.print(
+        f"{corpus.folder}: {len(result.dialogues)} of {len(result.places)} dialogues, {len(result.abandoned)} "
+        f"scenarios abandoned, {len(result.refills)} refills; {judged} transcripts judged now"
+    )
+
+
+def _print_confusion(console: Console, confusion: tuple[tuple[int, ...], ...]) -> None:
+    from rich.table import Table
+
+    from earwitness.scenes.bank_records import REACTIONS
+
+    width = len(confusion[0])
+    grid = Table("planned \\ read as", box=None, padding=(0, 2, 0, 0))
+    for column in (*REACTIONS, "no verdict")[:width]:
+        grid.add_column(column, justify="right")
+    for name, row in zip(REACTIONS, confusion, strict=True):
+        grid.add_row(name, *map(str, row))
+    console.print(grid)
+    console.print()
+
+
+def calibrate_topic(
+    embedder: str | None = typer.Option(
+        None,
+        "--embedder",
+        show_default="local/minilm",
+        help="local/minilm, hub/OWNER/NAME or openai/NAME.",
+    ),
+    option: list[str] = typer.Option(
+        [], "-E", help="key=value for the embedder: base_url, revision, pooling ..."
+    ),
+    pairs: Path | None = typer.Option(
+        None,
+        "--pairs",
+        metavar="FILE",
+        show_default="those that ship",
+        help="Topics with rewordings.",
+    ),
+    out: Path | None = typer.Option(
+        None, "--out", metavar="FILE", help="Where to keep tau, as JSON for: filter --tau FILE."
+    ),
+    plot: Path | None = typer.Option(
+        None, "--plot", metavar="FILE", help="Where to draw the ROC curve, as SVG."
+    ),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of text."),
+) -> None:
+    """Find how near a recovered topic must be to the planned one.
+
+    Topics with a loose rewording belong together, two topics of the same template do not. Tau is the point
+    where the two are told apart best; it is bound to the embedder's weights and refused with others.
+
+    [bold]Examples:[/]
+
+      earwitness scenes calibrate-topic --out tau.json --plot tau.svg
+
+      earwitness scenes calibrate-topic --embedder hub/BAAI/bge-large-en-v1.5 --out bge.json
+    """
+    import asyncio
+    import json
+
+    from rich.console import Console
+
+    from earwitness.models.embedders.registry import open_embedder
+    from earwitness.models.options import parse_options
+    from earwitness.runs.folder import write_atomically
+    from earwitness.scenes.recovery_threshold import (
+        calibrate,
+        plot_svg,
+        require_useful,
+        write_threshold,
+    )
+    from earwitness.scenes.topic_pairs import TOPIC_REWORDINGS, load_topic_pairs
+
+    loaded = load_topic_pairs(pairs or TOPIC_REWORDINGS)
+    opened = open_embedder(embedder, parse_options(option))
+
+    async def work() -> Any:
+        try:
+            return await calibrate(loaded, opened)
+        finally:
+            await opened.aclose()
+
+    found = asyncio.run(_named_failure(opened.name, work()))
+    threshold = found.threshold
+    if plot is not None:
+        write_atomically(plot, plot_svg(found))
+    if as_json:
+        typer.echo(json.dumps(threshold.to_json(), ensure_ascii=False, indent=2))
+    else:
+        console = Console(highlight=False, soft_wrap=True)
+        console.print(f"embedder     {threshold.embedder}, hash {threshold.embedder_hash[:12]}")
+        console.print(
+            f"pairs        {threshold.positives} rewordings, {threshold.negatives} other topics, "
+            f"{threshold.templates} templates"
+        )
+        console.print(
+            f"AUC          {threshold.auc:.3f} (95 % interval by template {threshold.auc_low:.3f} to "
+            f"{threshold.auc_high:.3f})"
+        )
+        console.print(
+            f"tau          {threshold.tau:.4f} ({threshold.tau_low:.4f} to {threshold.tau_high:.4f}): "
+            f"{threshold.sensitivity:.1%} of rewordings pass, {threshold.specificity:.1%} of other topics do not"
+        )
+    require_useful(threshold)
+    if out is not None:
+        write_threshold(out, threshold)
+        Console(stderr=True).print(f"kept in {out}", highlight=False)
+
+
+async def _named_failure(name: str, work: Any) -> Any:
+    """Await; a service that fails is an error of the user's command, not a traceback."""
+    from earwitness.errors import DataError, ModelError
+
+    try:
+        return await work
+    except ModelError as error:
+        raise DataError(f"embedder {name}", error.message, "vectors") from None
+
+
+def judge_test(
+    judge: str = typer.Option(
+        ..., "--judge", "-j", help="offline/reader, adapter/NAME, or an entry of models.yaml."
+    ),
+    option: list[str] = typer.Option([], "-M", help="key=value for the judge."),
+    snippets: Path = typer.Option(
+        ..., "--snippets", metavar="FILE", help="Labelled snippets (docs/reader-test-set.md)."
+    ),
+    bank: Path | None = typer.Option(
+        None,
+        "--bank",
+        metavar="DIR",
+        show_default="the bank that ships",
+        help="Words what is heard.",
+    ),
+    prompts: Path | None = typer.Option(
+        None, "--prompts", metavar="DIR", help="Folder with a judge.yaml of yours."
+    ),
+    store: Path | None = typer.Option(
+        None, "--store", metavar="FILE", help="Ledger that keeps a model's replies, to go on from."
+    ),
+    asks: int | None = typer.Option(
+        None,
+        min=1,
+        show_default="3",
+        help="Times a snippet is put to a judge that gives no verdict.",
+    ),
+    models_file: Path | None = typer.Option(
+        None, help="File of named models [default: models.yaml]."
+    ),
+    concurrency: int = typer.Option(8, min=1, help="Calls at the same time."),
+    max_retries: int = typer.Option(5, min=0, help="Further tries of a call that failed."),
+    rate: float | None = typer.Option(None, min=0.01, help="Calls a minute at most."),
+    timeout: float = typer.Option(600.0, min=0.1, help="Seconds to wait for one reply."),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of text."),
+) -> None:
+    """Score a judge on labelled snippets of talk that belong to no corpus.
+
+    Prints balanced accuracy (chance is 25 %), recall by reaction, the share right by kind of difficulty, and
+    what was read as what. A snippet without a verdict counts as wrong. Exits with 3 when there is one.
+
+    [bold]Examples:[/]
+
+      earwitness scenes judge-test --judge offline/reader --snippets reaction_snippets.yaml
+
+      earwitness scenes judge-test --judge openai/gpt-5 -M family=gpt --snippets mine.yaml --store replies.jsonl
+    """
+    import asyncio
+    import json
+    import tempfile
+
+    from rich.console import Console
+
+    from earwitness.models.options import parse_options
+    from earwitness.runs.runner import RunnerSettings
+    from earwitness.scenes.bank import load_bank
+    from earwitness.scenes.recovery_opening import opened_judge
+    from earwitness.scenes.recovery_trial import try_judge
+    from earwitness.scenes.snippets import load_snippets
+
+    loaded = load_snippets(snippets)
+    words = load_bank(bank)
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        opened_judge(
+            judge,
+            parse_options(option),
+            words,
+            store or Path(scratch) / "calls.jsonl",
+            settings=RunnerSettings(
+                concurrency=concurrency,
+                max_retries=max_retries,
+                calls_per_minute=rate,
+                call_timeout_s=timeout,
+            ),
+            prompts=prompts,
+            asks=asks,
+            models_file=models_file,
+        ) as opened,
+    ):
+
+        async def work() -> Trial:
+            try:
+                return await try_judge(opened, loaded, words)
+            finally:
+                await opened.aclose()
+
+        trial = asyncio.run(work())
+    if as_json:
+        typer.echo(json.dumps(trial.to_json(), ensure_ascii=False, indent=2))
+    else:
+        _print_trial(trial, snippets)
+    if trial.failed:
+        name, reason = next(iter(trial.failed.items()))
+        Console(stderr=True).print(
+            f"[yellow]no verdict[/] on {len(trial.failed)} snippets; {name}: {reason}",
+            highlight=False,
+            soft_wrap=True,
+        )
+        raise typer.Exit(3)
+
+
+def _print_trial(trial: Trial, path: Path) -> None:
+    from rich.console import Console
+
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(f"judge              {trial.judge['judge']}")
+    console.print(
+        f"snippets           {path.name}, {trial.snippets} with {trial.sounds} sounds, "
+        f"hash {trial.snippets_hash[:12]}"
+    )
+    console.print(f"balanced accuracy  {_percent(trial.balanced_accuracy)}; chance is 25 %")
+    if trial.single.of:
+        console.print(f"  one sound        {_percent(trial.single)}")
+    console.print("\nrecall")
+    for name, share in trial.recall.items():
+        console.print(f"  {name:<16} {_percent(share)}")
+    console.print("\nright, by kind of difficulty")
+    for name, share in trial.hard.items():
+        console.print(f"  {name:<22} {_percent(share)}")
+    console.print()
+    _print_confusion(console, trial.confusion)
