@@ -25,6 +25,9 @@ def audit(
     split: str | None = typer.Option(
         None, help="Only scenes of this split: train, validation or test."
     ),
+    group: list[str] = typer.Option(
+        [], "--group", help="Only this group, such as sound or words; may be repeated."
+    ),
     seed: int = typer.Option(0, help="Seed of the resampling and of the shuffled control."),
     as_json: bool = typer.Option(False, "--json", help="Print the figures as JSON."),
 ) -> None:
@@ -56,6 +59,7 @@ def audit(
         found = audit_scenes(
             scenes,
             floors=folder.config.preset.floors,
+            only=group,
             seed=seed,
             on_group=lambda name: status.update(f"guessing reactions from: {name}"),
         )
