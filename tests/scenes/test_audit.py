@@ -71,8 +71,8 @@ def test_a_deliberately_leaky_plan_is_found_out(scenarios: tuple[Scenario, ...],
 
         return with_events(scenario, change)
 
-    found = audit(without_words(tuple(leaky(s) for s in scenarios)), only=(leak, "people"))
-    assert {group.group for group in found.leaks} == {leak}
+    found = audit(without_words(tuple(leaky(s) for s in scenarios)), only=(leak,))
+    assert leak in {group.group for group in found.leaks}
     assert not found.ok
     assert not found.control.leaks
 
