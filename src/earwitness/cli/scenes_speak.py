@@ -255,15 +255,19 @@ def _print_intelligibility(found: Intelligibility) -> None:
     console = Console(highlight=False)
     table = Table("", "words", "scenes", "word errors", "95 % interval", box=None)
 
+    def span(interval: Any, few: bool) -> str:
+        if interval is None:
+            return "one scene"
+        low, high = interval
+        return f"{100 * low:.1f} to {100 * high:.1f} %" + (" (few scenes)" if few else "")
+
     def row(name: str, errors: Any) -> None:
-        low, high = errors.interval
-        rough = " (few scenes)" if errors.few else ""
         table.add_row(
             Text(name),
             f"{errors.words:,}",
             str(errors.scenes),
             f"{100 * errors.wer:.1f} %",
-            f"{100 * low:.1f} to {100 * high:.1f} %{rough}",
+            span(errors.interval, errors.few),
         )
 
     for condition, errors in found.overall.items():
@@ -274,7 +278,5 @@ def _print_intelligibility(found: Intelligibility) -> None:
     console.print(f"{found.transcriber}, {found.scenes} scenes")
     console.print(table)
     if found.loss is not None:
-        value, (low, high) = found.loss
-        console.print(
-            f"mixing costs {100 * value:+.1f} points ({100 * low:+.1f} to {100 * high:+.1f})"
-        )
+        value, interval = found.loss
+        console.print(f"mixing costs {100 * value:+.1f} points ({span(interval, False)})")

@@ -47,13 +47,13 @@ CONDITIONS: tuple[Condition, ...] = ("clean", "mix")
 
 @dataclass(frozen=True, slots=True)
 class WordErrors:
-    """Errors among words, and the rate with its interval. ``few``: under ten scenes, a rough interval."""
+    """Errors among words, and the rate with its interval: None for a single scene, rough (``few``) under ten."""
 
     errors: int
     words: int
     scenes: int
     wer: float
-    interval: Interval
+    interval: Interval | None
 
     @property
     def few(self) -> bool:
@@ -77,7 +77,7 @@ class Intelligibility:
     overall: Mapping[str, WordErrors]
     by_location: Mapping[str, Mapping[str, WordErrors]]
     by_voice: Mapping[str, Mapping[str, WordErrors]]
-    loss: tuple[float, Interval] | None
+    loss: tuple[float, Interval | None] | None
     worst: tuple[tuple[str, str, float], ...]
     """Condition, scene and rate of the scenes understood worst."""
 
@@ -337,13 +337,15 @@ def _total(pairs: Any) -> tuple[int, int]:
 def _rate(rows: Sequence[tuple[int, int]], rng: np.random.Generator) -> WordErrors:
     table = np.asarray(rows, dtype=np.int64)
     errors, words = (int(total) for total in table.sum(axis=0))
+    if len(rows) == 1:
+        return WordErrors(errors, words, 1, errors / words, None)
     value = np.asarray(errors / words)
     sums = resample_sums(table, RESAMPLES, rng)
     low, high, _ = percentile_interval(sums[:, 0] / sums[:, 1], value, len(rows))
     return WordErrors(errors, words, len(rows), float(value), Interval(float(low), float(high)))
 
 
-def _loss(counts: _Counts, seed: int) -> tuple[float, Interval] | None:
+def _loss(counts: _Counts, seed: int) -> tuple[float, Interval | None] | None:
     """Paired over scenes that have both conditions."""
     both = sorted({s for s, c in counts if c == "mix"} & {s for s, c in counts if c == "clean"})
     if not both:
@@ -362,5 +364,7 @@ def _loss(counts: _Counts, seed: int) -> tuple[float, Interval] | None:
         ]
     )
     losses = sums[:, 2] / sums[:, 3] - sums[:, 0] / sums[:, 1]
+    if len(both) == 1:
+        return float(losses[0]), None
     low, high, _ = percentile_interval(losses[1:], np.asarray(losses[0]), len(both))
     return float(losses[0]), Interval(float(low), float(high))

@@ -212,6 +212,7 @@ def _call_services(
                     maybe_paid=error.maybe_paid,
                 )
                 if not error.retryable or attempt == TRIES:
+                    stop.set()
                     raise DataError(
                         job.where,
                         error.message,
@@ -220,6 +221,7 @@ def _call_services(
                 sleep(_wait(attempt, error.retry_after_s))
             except EarwitnessError as error:
                 note("failed", job, kind="refused", message=str(error), maybe_paid=False)
+                stop.set()
                 raise
             else:
                 asset = store.put(job.key, spoken)

@@ -18,6 +18,7 @@ _POSITION_CHARACTER = 1
 _UTF8 = 1
 _SSML = 0x10
 _WORD = 1
+_SEED = 1
 _PARAMETERS = {"rate_wpm": 1, "volume": 2, "pitch": 3, "pitch_range": 4}
 
 
@@ -46,6 +47,10 @@ def open_engine() -> tuple[ctypes.CDLL, int]:
     )
     if rate <= 0:
         raise RuntimeError(f"eSpeak NG did not start (code {rate})")
+    # It draws breath noise and flutter from a generator seeded with the clock, and some from the C library's.
+    library.espeak_ng_SetRandSeed(ctypes.c_long(_SEED))
+    if os.name == "posix":
+        ctypes.CDLL(None).srand(_SEED)
     return library, int(rate)
 
 
