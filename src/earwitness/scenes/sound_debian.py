@@ -17,7 +17,7 @@ from earwitness.errors import DataError, LicenceError, UsageError
 from earwitness.scenes.bank import Bank
 from earwitness.scenes.sound_growing import Few
 from earwitness.scenes.sound_import import Imported, ImportSettings, Progress, import_sounds
-from earwitness.scenes.sound_maps import ClassMap
+from earwitness.scenes.sound_maps import identity_map
 from earwitness.scenes.sound_sources import Listing, Recording
 from earwitness.scenes.sounds import SplitPolicy
 
@@ -135,24 +135,12 @@ def fetch_debian(
         if not any_version:
             _verify(package, deb)
         recordings += list(_recordings(package, _unpack(package, deb, cache)))
-    sounds = {r.labels[0]: (r.labels[0].split(":", 1)[1],) for r in recordings if r.kind == "sound"}
-    beds = {
-        r.labels[0]: (r.labels[0].split(":", 1)[1],) for r in recordings if r.kind == "ambience"
-    }
-    missing = {x for (x,) in sounds.values()} - {s.id for s in bank.sounds}
-    missing |= {x for (x,) in beds.values()} - {x.id for x in bank.locations}
-    usable = [r for r in recordings if r.labels[0].split(":", 1)[1] not in missing]
-    identity = ClassMap("debian", "1", "Debian packages", "", _normal(sounds), _normal(beds), {})
+    places = {x.id for x in bank.locations} | {sound.id for sound in bank.sounds}
+    usable = [r for r in recordings if r.labels[0].split(":", 1)[1] in places]
     return import_sounds(
-        Listing(usable), identity, bank, out, settings=settings, policy=policy, few=few,
-        name="debian", workers=workers, on_progress=on_progress,
+        Listing(usable), identity_map("debian", bank), bank, out, settings=settings, policy=policy,
+        few=few, name="debian", workers=workers, on_progress=on_progress,
     )  # fmt: skip
-
-
-def _normal(targets: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    from earwitness.scenes.sound_maps import normal
-
-    return {normal(label): ids for label, ids in targets.items()}
 
 
 def _need(program: str) -> None:

@@ -61,6 +61,16 @@ def normal(label: str) -> str:
     return "_".join(words)
 
 
+def identity_map(name: str, bank: Bank) -> ClassMap:
+    """A map for recordings that are labelled ``sound:<id>`` and ``ambience:<location>`` already."""
+    return ClassMap(
+        name, "1", name, "",
+        {normal(f"sound:{sound.id}"): (sound.id,) for sound in bank.sounds},
+        {normal(f"ambience:{place.id}"): (place.id,) for place in bank.locations},
+        {},
+    )  # fmt: skip
+
+
 def known_maps() -> tuple[str, ...]:
     """Ids of the maps that ship with Earwitness."""
     return tuple(sorted(path.stem for path in MAPS.glob("*.yaml")))

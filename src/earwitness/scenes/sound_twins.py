@@ -1,8 +1,8 @@
 """Near-duplicates: the same recording again, louder, cut, resampled or in another format.
 
-Two takes are compared by their cross-correlation with the magnitude of every frequency taken away (GCC-PHAT, Knapp
-and Carter 1976), at 8 kHz and at every shift. The same recording gives one sharp peak, whatever was done to its
-level or colour; other recordings of the same thing, be it rain or one tone, give none.
+Two takes are compared at 8 kHz and at every shift, in two ways that must agree: by their cross-correlation, and by the
+same with the magnitude of every frequency taken away (GCC-PHAT, Knapp and Carter 1976). Two hums of the mains correlate
+and have no common phase; two clicks have a common phase and do not correlate; one recording does both.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 RATE_HZ = 8_000
 LONGEST_S = 20.0
-ALIKE = 0.2
-"""Independent recordings stay under 0.1; a copy that has been through Ogg Vorbis at its lowest quality is at 0.3."""
+ALIKE = 0.5
+IN_PHASE = 0.2
+"""The second is for the phase correlation: a copy that has been through Ogg Vorbis at its lowest quality is at 0.3."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Twins:
 
 
 def twin_score(first: Audio, second: Audio) -> float:
-    """How much two takes are one recording: height of the peak of their phase correlation.
+    """How much two takes are one recording: peak of their correlation, or 0 if their phases do not agree.
 
     Examples
     --------
@@ -49,7 +50,7 @@ def twin_score(first: Audio, second: Audio) -> float:
     """
     a, b = _reduced(first), _reduced(second)
     size = _size(len(a) + len(b))
-    return _peak(_whitened(a, size), _whitened(b, size))
+    return _score(np.fft.rfft(a, size), np.fft.rfft(b, size), size)
 
 
 def _size(n: int) -> int:
@@ -63,19 +64,22 @@ def _reduced(audio: Audio) -> npt.NDArray[np.float64]:
     return mono.astype(np.float64)
 
 
-def _whitened(x: npt.NDArray[np.float64], size: int) -> Spectrum:
-    spectrum: Spectrum = np.fft.rfft(x, size)
-    magnitude = np.abs(spectrum)
-    # Frequencies without energy have no phase to compare; a take of 11 kHz must not be judged by its noise.
-    return np.where(magnitude > magnitude.max() * 1e-4, spectrum / np.maximum(magnitude, 1e-30), 0)
-
-
-def _peak(a: Spectrum, b: Spectrum) -> float:
-    both = (a != 0) & (b != 0)
-    if np.count_nonzero(both) < 64:
+def _score(a: Spectrum, b: Spectrum, size: int) -> float:
+    energy = float(np.sqrt(np.square(np.abs(a)).sum() * np.square(np.abs(b)).sum()))
+    cross = a * np.conj(b)
+    if energy <= 0:
         return 0.0
-    correlation = np.fft.irfft(a * np.conj(b))
-    return float(np.abs(correlation).max() * len(a) / np.count_nonzero(both))
+    plain = float(np.abs(np.fft.irfft(cross, size)).max()) * size / (2 * energy)
+    if plain < ALIKE:
+        return 0.0
+    # Frequencies without energy have no phase to compare; a take of 11 kHz must not be judged by its noise.
+    heard = (np.abs(a) > np.abs(a).max() * 1e-4) & (np.abs(b) > np.abs(b).max() * 1e-4)
+    count = int(np.count_nonzero(heard))
+    if count < 64:
+        return 0.0
+    phases = np.where(heard, cross / np.maximum(np.abs(cross), 1e-30), 0)
+    in_phase = float(np.abs(np.fft.irfft(phases, size)).max()) * len(a) / count
+    return min(1.0, plain) if in_phase >= IN_PHASE else 0.0
 
 
 def find_twins(library: SoundLibrary) -> Iterator[Twins]:
@@ -94,10 +98,10 @@ def find_twins(library: SoundLibrary) -> Iterator[Twins]:
 def _twins_among(library: SoundLibrary, takes: tuple[Take, ...]) -> Iterator[Twins]:
     reduced = [_reduced(read_audio(library.file(take), require_sound=False)) for take in takes]
     size = _size(2 * max(map(len, reduced)))
-    spectra = [_whitened(x, size) for x in reduced]
+    spectra = [np.fft.rfft(x, size) for x in reduced]
     for i, first in enumerate(takes):
         for j in range(i + 1, len(takes)):
             if first.split != takes[j].split:
-                score = _peak(spectra[i], spectra[j])
+                score = _score(spectra[i], spectra[j], size)
                 if score >= ALIKE:
                     yield Twins(first, takes[j], round(score, 3))

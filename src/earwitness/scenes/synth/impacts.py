@@ -56,7 +56,7 @@ def door_knock(rng: Rng) -> Signal:
         place(hit, tick(rng, 0.012, 300, 2500), 0, 0.2)
         return hit
 
-    return _series(rng, _rhythm(rng, int(rng.integers(2, 6)), between(rng, 0.13, 0.26)), rap, 0.38)
+    return _series(rng, _rhythm(rng, int(rng.integers(3, 6)), between(rng, 0.14, 0.27)), rap, 0.38)
 
 
 def door_slam(rng: Rng) -> Signal:
@@ -73,7 +73,7 @@ def door_slam(rng: Rng) -> Signal:
 def boot_slam(rng: Rng) -> Signal:
     """The lid of a car: duller and tighter than a house door, with a click of the lock."""
     track = silence(between(rng, 0.5, 1.0))
-    place(track, strike(rng, _wood(rng, 55, 600, 0.22, 26), hardness_hz=260), 0.03)
+    place(track, strike(rng, _wood(rng, 55, 600, 0.55, 26), hardness_hz=260), 0.03)
     place(track, tick(rng, 0.08, 80, 1200), 0.03, 1.3)
     place(track, strike(rng, random_modes(rng, 8, 1500, 7000, 0.08)), 0.045, 0.3)
     return track

@@ -17,7 +17,7 @@ from earwitness.scenes.bank import Bank
 from earwitness.scenes.sound_growing import GrowingLibrary, Made, Origin, store_take
 from earwitness.scenes.sound_measure import trim
 from earwitness.scenes.sounds import Kind, SoundLibrary, SplitPolicy
-from earwitness.scenes.synth.blocks import RATE, Recipe, Signal, finish
+from earwitness.scenes.synth.blocks import RATE, Recipe, Signal, finish, length
 from earwitness.stats.streams import stream
 
 VERSION = 1
@@ -25,6 +25,9 @@ VERSION = 1
 
 LICENCE = "CC0 1.0"
 SOURCE = "made by earwitness sounds synth"
+SPARE = 0.95
+"""A take may be this much shorter than the bank's shortest before its dying away is kept."""
+
 AMBIENCE_LUFS = -30.0
 """All ambiences are written at one loudness, so that libraries are easy to listen through."""
 
@@ -38,11 +41,12 @@ class SynthJob:
     of: str
     number: int
     seed: int
+    shortest_s: float = 0.0
 
     @property
     def key(self) -> str:
         """What the take depends on; its ``origin``."""
-        text = f"earwitness synth {VERSION}|{self.seed}|{self.kind}|{self.of}|{self.number}"
+        text = f"earwitness synth {VERSION}|{self.seed}|{self.kind}|{self.of}|{self.number}|{self.shortest_s:g}"
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
@@ -61,8 +65,12 @@ def recipes() -> dict[str, Recipe]:
     return dict(sorted(found.items()))
 
 
-def make_sound(sound: str, seed: int, number: int) -> Audio:
+def make_sound(sound: str, seed: int, number: int, shortest_s: float = 0.0) -> Audio:
     """One take of a sound: mono at 44.1 kHz, peak between -6 and -2 dB of full scale.
+
+    Parameters
+    ----------
+    shortest_s: keep at least so much of what dies away.
 
     Raises
     ------
@@ -77,8 +85,12 @@ def make_sound(sound: str, seed: int, number: int) -> Audio:
         raise UsageError(f"sound {sound!r}", "no recipe", "one of " + ", ".join(recipes()))
     rng = stream(seed, "synth", "sound", sound, str(number))
     made = finish(rng, recipes()[sound](rng))
-    whole = trim(Audio(made.astype(np.float32), RATE))
-    return Audio(finish_edges(whole.samples.astype(np.float64)).astype(np.float32), RATE)
+    samples = trim(Audio(made.astype(np.float32), RATE)).samples.astype(np.float64)
+    if len(samples) < length(shortest_s):
+        padded = np.pad(made, (0, length(shortest_s)))
+        start = int(np.flatnonzero(np.abs(made) > np.abs(made).max() / 100)[0])
+        samples = padded[max(0, start - length(0.02)) :][: length(shortest_s)]
+    return Audio(finish_edges(samples).astype(np.float32), RATE)
 
 
 def finish_edges(x: Signal) -> Signal:
@@ -102,8 +114,10 @@ def make_bed(location: str, seed: int, number: int) -> Audio:
 
 def make_one(job: SynthJob, form: str = "flac") -> Made:
     """Make, measure and store one take; a function of its job alone."""
-    make = make_sound if job.kind == "sound" else make_bed
-    exact = make(job.of, job.seed, job.number)
+    if job.kind == "sound":
+        exact = make_sound(job.of, job.seed, job.number, job.shortest_s)
+    else:
+        exact = make_bed(job.of, job.seed, job.number)
     audio = Audio(np.rint(exact.samples * np.float32(32768)) / np.float32(32768), exact.rate)
     data = encode_audio(audio, "flac" if form == "flac" else "wav")
     origin = Origin(SOURCE, LICENCE, group="", sha256=job.key, synthetic=True)
@@ -151,7 +165,8 @@ def synthesise_library(
             )  # fmt: skip
     chosen = sorted(sounds or known & set(recipes()))
     places = sorted({x.id for x in bank.locations} & set(BEDS)) if not sounds else []
-    jobs = [SynthJob(folder, "sound", of, n, seed) for of in chosen for n in range(1, takes + 1)]
+    shortest = {sound.id: sound.duration_s[0] * SPARE for sound in bank.sounds}
+    jobs = [SynthJob(folder, "sound", of, n, seed, shortest[of]) for of in chosen for n in range(1, takes + 1)]  # fmt: skip
     jobs += [SynthJob(folder, "ambience", of, n, seed) for of in places for n in range(1, ambience_takes + 1)]  # fmt: skip
     if not jobs:
         raise UsageError(f"bank {bank.id}", "none of its sounds can be made", "a bank with ids of the default bank")  # fmt: skip

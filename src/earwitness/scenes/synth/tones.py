@@ -139,7 +139,7 @@ def desk_phone_ring(rng: Rng) -> Signal:
         n = length(between(rng, 0.8, 1.2))
         f0 = np.where(np.sin(2 * np.pi * between(rng, 11, 16) * times(n)) > 0, 1.0, 1.22)
         ring = harmonics(f0 * between(rng, 700, 1000), (1, 0.5, 0.35, 0.2, 0.15))
-    return _repeat(ring, 2, between(rng, 2.0, 2.6))
+    return _repeat(ring, 2, between(rng, 1.9, 2.3))
 
 
 def _ringer(rng: Rng, hz: float, per_s: float, seconds: float) -> Signal:
@@ -162,7 +162,7 @@ def doorbell(rng: Rng) -> Signal:
     if rng.uniform() < 0.75:
         bars = [tuned_modes(rng, f, (1, 2.76, 5.4), 1.3, tilt=1.5, spread=0.002) for f in (hz, hz * 0.794)]  # fmt: skip
         return _notes([(0.0, strike(rng, bars[0])), (between(rng, 0.4, 0.6), strike(rng, bars[1]))])
-    return _ringer(rng, hz * 2.5, between(rng, 22, 30), between(rng, 0.6, 1.2))
+    return _ringer(rng, hz * 1.3, between(rng, 22, 30), between(rng, 0.6, 1.2))
 
 
 def lift_ding(rng: Rng) -> Signal:
@@ -269,7 +269,7 @@ def fire_alarm(rng: Rng) -> Signal:
     kind = rng.uniform()
     if kind < 0.4:
         beep = _beep(between(rng, 2900, 3300), 0.5, (1, 0.2, 0.3, 0.1, 0.1))
-        return _repeat(_repeat(beep, 3, 1.0), int(rng.integers(1, 3)), 4.0)
+        return _repeat(_repeat(beep, 3, 1.0), int(rng.integers(1, 3)), 3.8)
     n = length(between(rng, 3.0, 6.0))
     if kind < 0.7:
         sweep = (times(n) / between(rng, 1.2, 3.0)) % 1
@@ -309,7 +309,7 @@ def emergency_siren(rng: Rng) -> Signal:
     f0 = f0 * curve(n, [(0, 1.02), (n / RATE, between(rng, 0.95, 1.0))])
     horn = np.tanh(1.6 * harmonics(f0, (1, 0.35, 0.3, 0.15, 0.1)))
     near = curve(n, [(0, between(rng, 0.25, 0.8)), (n / RATE / 2, 1.0), (n / RATE, between(rng, 0.25, 0.9))])  # fmt: skip
-    return resonate(horn, [(1000, 900, 1.0), (2100, 1200, 0.7)]) * near + 0.05 * horn * near
+    return resonate(horn, [(1000, 900, 1.0), (2100, 1200, 0.7)]) * near + 0.3 * horn * near
 
 
 def _horn(rng: Rng, pitches: Sequence[float], n: int, slope_db: float, attack_s: float) -> Signal:
