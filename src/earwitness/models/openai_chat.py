@@ -11,13 +11,28 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 from earwitness.errors import EarwitnessError, ModelError, UsageError
 from earwitness.models.adapter import AdapterInfo
-from earwitness.models.http import Body, HttpCaller, checked_url, is_loopback, read_key
+from earwitness.models.chat_parts import (
+    EXTRA,
+    PRICES,
+    SERVER,
+    TIMEOUT,
+    asked_schema,
+    key_hint,
+    refuse_fields,
+    require_key,
+    require_schema,
+    service_address,
+    service_key,
+    with_price,
+    with_stimulus,
+)
+from earwitness.models.http import Body, HttpCaller
 from earwitness.models.openai_reply import read_reply, to_json
 from earwitness.models.options import LIMIT_OPTIONS, Option, limits_from, read_options
 from earwitness.models.payload import Payload, encode_stimulus
@@ -47,11 +62,7 @@ OPTIONS: tuple[Option, ...] = (
         "environment variable that holds the key; empty: send none. Unset: OPENAI_API_KEY for OpenAI, "
         "OPENROUTER_API_KEY, DASHSCOPE_API_KEY for theirs, none for other hosts",
     ),
-    Option(
-        "server",
-        "text",
-        "name of the server in the run card, instead of base_url (a port may change)",
-    ),
+    SERVER,
     Option("temperature", "number", "sampling temperature", least=0.0),
     Option("top_p", "number", "nucleus sampling", least=0.0),
     Option("seed", "integer", "seed for sampling, where the service has one"),
@@ -85,12 +96,9 @@ OPTIONS: tuple[Option, ...] = (
         choices=("none", "json_schema", "json_object"),
     ),
     Option("stream", "yes/no", "receive the answer as a stream, for services that give no other"),
-    Option(
-        "timeout_s", "number", "longest wait for one complete answer, in seconds", 300.0, least=0.05
-    ),
-    Option("price_in", "number", "USD per million input tokens, to count the cost", least=0.0),
-    Option("price_out", "number", "USD per million output tokens", least=0.0),
-    Option("extra", "json", "further fields of the request, as a JSON object"),
+    TIMEOUT,
+    *PRICES,
+    EXTRA,
     *LIMIT_OPTIONS,
 )
 
@@ -151,22 +159,9 @@ class OpenAIChat:
         ------
         UsageError: no key, or a forced form without anything to force.
         """
-        if self._key_variable and self._key is None:
-            raise UsageError(
-                self.name,
-                f"no key: the environment variable {self._key_variable} is not set",
-                "a key of this service",
-                f"Set {self._key_variable}, or name another variable with -M api_key_env=NAME.",
-            )
+        require_key(self.name, self._key_variable, self._key)
         if self._values["structured"] == "json_schema":
-            for request in requests:
-                if request.prompt.schema is None and not request.prompt.choices:
-                    raise UsageError(
-                        self.name,
-                        f"structured=json_schema, but item {request.item_id} has neither schema nor choices",
-                        "a prompt with one of them",
-                        "Use -M structured=none.",
-                    )
+            require_schema(self.name, requests, "json_schema")
 
     async def ask(self, request: Request) -> Reply:
         """Send one question with its audio.
@@ -188,21 +183,13 @@ class OpenAIChat:
             sound = self._audio_part(payload, mark)
             content = [sound, words] if self._values["audio_first"] else [words, sound]
         messages.append({"role": "user", "content": content})
-        schema = request.prompt.schema
-        if schema is None and request.prompt.choices:
-            schema = _choice_schema(request.prompt.choices)
-        text = to_json(self._fields(messages, schema))
+        text = to_json(self._fields(messages, asked_schema(request.prompt)))
         if payload is None:
             body = Body("application/json", text.encode())
         else:
             before, _, after = text.partition(mark)
             body = Body("application/json", before.encode(), payload.data, after.encode())
-        reply = await self._call(body, request.idempotency_key)
-        if payload is None:
-            return reply
-        sent = {"format": payload.format, "bytes": len(payload.data)}
-        note = {"note": payload.note} if payload.note else {}
-        return replace(reply, raw={**reply.raw, "stimulus": sent | note})
+        return with_stimulus(await self._call(body, request.idempotency_key), payload)
 
     async def complete(
         self, messages: Sequence[Message], schema: Mapping[str, Any] | None = None
@@ -228,22 +215,10 @@ class OpenAIChat:
         if idempotency_key:
             headers["Idempotency-Key"] = idempotency_key
         answer = await self._caller.send("POST", f"{self._url}/chat/completions", headers, body)
-        hint = (
-            f"the key is read from {self._key_variable}"
-            if self._key_variable
-            else "no key was sent; name its variable with -M api_key_env=NAME"
+        hint = key_hint(self._key_variable)
+        return with_price(
+            read_reply(self.name, answer, self._caller.redact, hint=hint), self._values
         )
-        reply = read_reply(self.name, answer, self._caller.redact, hint=hint)
-        return replace(reply, usage=replace(reply.usage, cost_usd=self._cost(reply)))
-
-    def _cost(self, reply: Reply) -> float | None:
-        usage, values = reply.usage, self._values
-        if usage.cost_usd is not None or values["price_in"] is None or values["price_out"] is None:
-            return usage.cost_usd
-        if usage.input_tokens is None or usage.output_tokens is None:
-            return None
-        total = usage.input_tokens * values["price_in"] + usage.output_tokens * values["price_out"]
-        return float(total) / 1e6
 
     def _audio_part(self, payload: Payload, data: str) -> dict[str, Any]:
         form = self._values["audio_form"]
@@ -302,21 +277,11 @@ def open(name: str, options: Mapping[str, Any]) -> OpenAIChat:  # noqa: A001
     """
     full = f"openai/{name}"
     values = read_options(full, options, OPTIONS)
-    url = checked_url(f"{full}: option base_url", values["base_url"]).rstrip("/")
-    parts = urlsplit(url)
-    if parts.query or parts.fragment:
-        raise UsageError(
-            f"{full}: option base_url", f"{url!r} has a query", "an address ending in /v1"
-        )
-    url = url.removesuffix("/chat/completions")
-    host = parts.hostname or ""
+    url = service_address(full, values["base_url"], ends="/chat/completions")
+    host = urlsplit(url).hostname or ""
     if values["max_tokens"] is not None and values["max_completion_tokens"] is not None:
         raise UsageError(full, "max_tokens and max_completion_tokens are both set", "one of them")
-    reserved = {"model", "messages"} & set(values["extra"] or {})
-    if reserved:
-        raise UsageError(
-            f"{full}: option extra", f"sets {', '.join(sorted(reserved))}", "other fields"
-        )
+    refuse_fields(full, values["extra"], {"model", "messages"})
     stream_only = host in _STREAM_ONLY
     if values["stream"] is None:
         values["stream"] = stream_only
@@ -324,10 +289,7 @@ def open(name: str, options: Mapping[str, Any]) -> OpenAIChat:  # noqa: A001
         values["audio_form"] = "input_audio_uri" if stream_only else "input_audio"
     if values["modalities"] is None and stream_only:
         values["modalities"] = ("text",)
-    variable = values["api_key_env"]
-    if variable is None:
-        variable = _KEY_VARIABLES.get(host, "")
-    key = read_key(full, variable)
+    variable, key = service_key(full, url, values["api_key_env"], _KEY_VARIABLES)
     redact = Redactor([key] if key else [])
     return OpenAIChat(
         name=full,
@@ -335,16 +297,7 @@ def open(name: str, options: Mapping[str, Any]) -> OpenAIChat:  # noqa: A001
         _model=name,
         _url=url,
         _values=values,
-        _key_variable=variable if not (is_loopback(url) and values["api_key_env"] is None) else "",
+        _key_variable=variable,
         _key=key,
         _caller=HttpCaller(full, values["timeout_s"], redact),
     )
-
-
-def _choice_schema(choices: Sequence[str]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {"label": {"type": "string", "enum": list(choices)}},
-        "required": ["label"],
-        "additionalProperties": False,
-    }

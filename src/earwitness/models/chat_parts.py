@@ -1,0 +1,157 @@
+"""What the adapters of chat services have in common: key, address, price, the schema of a choice, the stimulus."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from earwitness.errors import ModelError, UsageError
+from earwitness.models.http import checked_url, is_loopback, read_key
+from earwitness.models.options import Option
+from earwitness.models.payload import Payload
+from earwitness.models.protocols import Prompt, Reply, Request
+
+TIMEOUT = Option(
+    "timeout_s", "number", "longest wait for one complete answer, in seconds", 300.0, least=0.05
+)
+PRICES = (
+    Option("price_in", "number", "USD per million input tokens, to count the cost", least=0.0),
+    Option("price_out", "number", "USD per million output tokens", least=0.0),
+)
+EXTRA = Option("extra", "json", "further fields of the request, as a JSON object")
+SERVER = Option(
+    "server", "text", "name of the server in the run card, instead of base_url (a port may change)"
+)
+
+
+def service_address(full: str, url: str, *, ends: str = "") -> str:
+    """A base URL without a trailing slash, query or the path of the call itself.
+
+    Raises
+    ------
+    UsageError: it is no such address.
+    """
+    where = f"{full}: option base_url"
+    url = checked_url(where, url).rstrip("/")
+    parts = urlsplit(url)
+    if parts.query or parts.fragment:
+        raise UsageError(where, f"{url!r} has a query", "an address ending in the version")
+    return url.removesuffix(ends) if ends else url
+
+
+def service_key(
+    full: str, url: str, given: str | None, by_host: Mapping[str, str]
+) -> tuple[str, str | None]:
+    """Variable that must hold the key (empty: none is needed) and the key it holds.
+
+    A key goes only to the host it belongs to, unless ``api_key_env`` says otherwise.
+
+    Raises
+    ------
+    UsageError: the key cannot be sent in a header.
+    """
+    host = urlsplit(url).hostname or ""
+    variable = by_host.get(host, "") if given is None else given
+    key = read_key(full, variable)
+    return "" if is_loopback(url) and given is None else variable, key
+
+
+def require_key(full: str, variable: str, key: str | None) -> None:
+    """Refuse a run that would fail on every call for want of a key.
+
+    Raises
+    ------
+    UsageError: there should be a key and is none.
+    """
+    if variable and key is None:
+        raise UsageError(
+            full,
+            f"no key: the environment variable {variable} is not set",
+            "a key of this service",
+            f"Set {variable}, or name another variable with -M api_key_env=NAME.",
+        )
+
+
+def key_hint(variable: str) -> str:
+    """What to say when a key is refused."""
+    if variable:
+        return f"the key is read from {variable}"
+    return "no key was sent; name its variable with -M api_key_env=NAME"
+
+
+def refuse_fields(full: str, extra: Mapping[str, Any] | None, reserved: set[str]) -> None:
+    """Refuse an ``extra`` that would replace what is asked.
+
+    Raises
+    ------
+    UsageError: it does.
+    """
+    taken = reserved & set(extra or {})
+    if taken:
+        raise UsageError(
+            f"{full}: option extra", f"sets {', '.join(sorted(taken))}", "other fields"
+        )
+
+
+def with_price(reply: Reply, values: Mapping[str, Any]) -> Reply:
+    """The reply with its cost counted from ``price_in`` and ``price_out``, where the service states none."""
+    usage = reply.usage
+    price_in, price_out = values["price_in"], values["price_out"]
+    if usage.cost_usd is not None or price_in is None or price_out is None:
+        return reply
+    if usage.input_tokens is None or usage.output_tokens is None:
+        return reply
+    cost = (usage.input_tokens * price_in + usage.output_tokens * price_out) / 1e6
+    return replace(reply, usage=replace(usage, cost_usd=float(cost)))
+
+
+def with_stimulus(reply: Reply, payload: Payload | None, **more: Any) -> Reply:
+    """The reply with a note of what was sent, without which a conversion would be silent."""
+    if payload is None:
+        return reply
+    sent: dict[str, Any] = {"format": payload.format, "bytes": len(payload.data), **more}
+    if payload.note:
+        sent["note"] = payload.note
+    return replace(reply, raw={**reply.raw, "stimulus": sent})
+
+
+def choice_schema(choices: Sequence[str]) -> dict[str, Any]:
+    """JSON schema of an object whose ``label`` is one of the choices."""
+    return {
+        "type": "object",
+        "properties": {"label": {"type": "string", "enum": list(choices)}},
+        "required": ["label"],
+        "additionalProperties": False,
+    }
+
+
+def asked_schema(prompt: Prompt) -> Mapping[str, Any] | None:
+    """The prompt's own schema, or one of its choices."""
+    if prompt.schema is not None:
+        return prompt.schema
+    return choice_schema(prompt.choices) if prompt.choices else None
+
+
+def require_schema(full: str, requests: Sequence[Request], structured: str) -> None:
+    """Refuse a forced form without anything to force.
+
+    Raises
+    ------
+    UsageError: a prompt has neither schema nor choices.
+    """
+    for request in requests:
+        if asked_schema(request.prompt) is None:
+            raise UsageError(
+                full,
+                f"structured={structured}, but item {request.item_id} has neither schema nor choices",
+                "a prompt with one of them",
+                "Use -M structured=none.",
+            )
+
+
+def unpaid(error: ModelError) -> ModelError:
+    """The same error of a step that costs nothing (an upload, a look at a state)."""
+    error.maybe_paid = False
+    return error
