@@ -82,7 +82,7 @@ def dog_bark(rng: Rng) -> Signal:
 
 def cat_meow(rng: Rng) -> Signal:
     """Rises, stays, sinks; the mouth opens and shuts, so formants go up and come back."""
-    seconds, hz = between(rng, 0.7, 1.4), between(rng, 420, 640)
+    seconds, hz = between(rng, 0.7, 1.4), between(rng, 520, 840)
     opened: Formants = [(1150, 220, 1.0), (2200, 300, 0.9), (4200, 500, 0.4)]
     closed: Formants = [(650, 160, 1.0), (1500, 260, 0.4), (3500, 500, 0.15)]
     pitch = [(0, hz * 0.85), (0.3, hz * 1.15), (0.7, hz * 1.1), (1, hz * 0.75)]
@@ -94,17 +94,21 @@ def cat_meow(rng: Rng) -> Signal:
 def rooster_crow(rng: Rng) -> Signal:
     """Four syllables, the third highest and the fourth long and sinking; strong harmonics from 500 to 4,000 Hz."""
     hz = between(rng, 430, 600)
-    throat: Formants = [(1000, 300, 1.0), (2000, 450, 1.2), (3300, 700, 0.7)]
+    throat: Formants = [
+        (between(rng, 900, 1500), 260, 1.6),
+        (between(rng, 1900, 2600), 450, 0.6),
+        (3300, 700, 0.25),
+    ]
     plan = (
         (between(rng, 0.14, 0.22), [(0, hz * 0.8), (0.5, hz * 1.1), (1, hz)]),
         (between(rng, 0.1, 0.18), [(0, hz), (0.5, hz * 1.3), (1, hz * 1.2)]),
         (between(rng, 0.2, 0.35), [(0, hz * 1.2), (0.4, hz * 1.7), (1, hz * 1.5)]),
         (
-            between(rng, 0.7, 1.2),
+            between(rng, 0.9, 1.5),
             [(0, hz * 1.35), (0.2, hz * 1.55), (0.7, hz * 1.35), (1, hz * 0.75)],
         ),
     )
-    calls = [_call(rng, s, p, [(0, 0), (0.12, 1), (0.75, 0.9), (1, 0)], throat, slope_db=-1.5, rough=0.35, breath=0.15) for s, p in plan]  # fmt: skip
+    calls = [_call(rng, s, p, [(0, 0), (0.12, 1), (0.75, 0.9), (1, 0)], throat, slope_db=-2.5, rough=0.3, breath=0.1) for s, p in plan]  # fmt: skip
     return _sequence(rng, calls, 0.05, 0.3)
 
 

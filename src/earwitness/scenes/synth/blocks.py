@@ -24,6 +24,10 @@ Points = Sequence[tuple[float, float]]
 
 RATE = 44_100
 CACHED = 8192
+COLOUR_DB = 2.5
+TILT_DB = 1.0
+FLOOR_DB = (-56.0, -40.0)
+"""How much recordings of one thing differ by place and microphone, and their noise under the sound's own level."""
 
 BAR = (1.0, 2.756, 5.404, 8.933, 13.34)
 GLASS = (1.0, 2.32, 4.25, 6.63, 9.38)
@@ -306,6 +310,22 @@ def passing(x: Signal, speed_m_s: float, nearest_m: float, at_share: float = 0.5
     heard = np.interp(t - (distance - distance.min()) / 343.0, t, x)
     made: Signal = heard * nearest_m / distance
     return made
+
+
+def recorded(rng: Rng, x: Signal) -> Signal:
+    """As a microphone somewhere would have it: coloured by its place and distance, over a faint noise of its own."""
+    from scipy.fft import irfft, next_fast_len, rfft
+
+    n = int(next_fast_len(len(x), real=True))
+    hz = np.log2(np.maximum(np.fft.rfftfreq(n, 1 / RATE), 20.0) / 1000)
+    knots = np.log2(np.array([60, 250, 1000, 4000, 14_000]) / 1000)
+    gain_db = np.interp(hz, knots, rng.normal(0, COLOUR_DB, 5)) + rng.normal(0, TILT_DB) * np.clip(
+        hz, -4, 4
+    )
+    made: Signal = irfft(rfft(x, n) * 10 ** (gain_db / 20), n)[: len(x)]
+    floor = shaped_noise(rng, len(x), [(30, 6), (200, 0), (2000, -10), (18_000, -24)])
+    loud = float(np.sqrt(np.mean(np.square(made))))
+    return made + loud * 10 ** (rng.uniform(*FLOOR_DB) / 20) * floor
 
 
 def finish(rng: Rng, x: Signal, *, fade_s: float = 0.005, release_s: float = 0.03) -> Signal:

@@ -60,13 +60,22 @@ def rain_burst(rng: Rng) -> Signal:
     seconds = between(rng, 4.0, 7.5)
     n = length(seconds)
     hiss = shaped_noise(
-        rng, n, [(60, -22), (300, -9), (1200, -2), (4000, 0), (9000, -2), (18000, -8)]
+        rng,
+        n,
+        [
+            (60, rng.uniform(-22, -10)),
+            (300, rng.uniform(-12, -4)),
+            (1200, -3),
+            (4000, 0),
+            (9000, rng.uniform(-9, -1)),
+            (18000, rng.uniform(-22, -8)),
+        ],
     )
     drops = [tick(rng, between(rng, 0.002, 0.009), between(rng, 500, 3500), 14000) for _ in range(20)]  # fmt: skip
     taps = grains(rng, seconds, between(rng, 120, 420), drops)[:n]
     taps /= np.sqrt(np.mean(np.square(taps)))
-    gust = np.clip(wander(rng, n, 0.8, 0.15), 0.4, None)
-    return (hiss + between(rng, 0.25, 0.6) * taps) * gust * swell(n, between(rng, 0.3, 1.0), 0.6)
+    gust = np.clip(wander(rng, n, 0.8, 0.1), 0.5, None)
+    return (hiss + between(rng, 0.25, 0.6) * taps) * gust * swell(n, between(rng, 0.1, 0.3), 0.25)
 
 
 def wind_gust(rng: Rng) -> Signal:

@@ -148,11 +148,12 @@ def helicopter_low(rng: Rng) -> Signal:
     beat = phase_of(np.full(n, blade) * wander(rng, n, 2, 0.01))
     slap = np.clip(np.sin(beat), 0, None) ** between(rng, 3, 9)
     thud = band(noise(rng, n), 40, 400) * slap
-    wash = shaped_noise(rng, n, [(40, -2), (150, 0), (600, -6), (3000, -16), (12000, -32)]) * (0.35 + slap)  # fmt: skip
+    dull = rng.uniform(0.8, 2.2)
+    wash = shaped_noise(rng, n, [(40, -2), (150, 0), (600, -5 * dull), (3000, -12 * dull), (12000, -22 * dull)]) * (between(rng, 0.5, 1.3) + slap)  # fmt: skip
     whine = harmonics(np.full(n, between(rng, 900, 1600)), (1, 0.3)) * 0.03
     near = curve(n, [(0, between(rng, 0.3, 0.8)), (seconds / 2, 1), (seconds, between(rng, 0.3, 0.9))])  # fmt: skip
     made: Signal = 2.2 * thud / np.abs(thud).max() + 0.35 * wash + whine
-    return made * near * swell(n, 0.4, 0.5)
+    return made * near * swell(n, 0.15, 0.2)
 
 
 def jet_flyover(rng: Rng) -> Signal:
@@ -171,7 +172,19 @@ def train_pass(rng: Rng) -> Signal:
     """Another train at speed beyond the window: a blow of air, then wheels and roar."""
     seconds = between(rng, 2.4, 4.6)
     n = length(seconds)
-    roar = shaped_noise(rng, n, [(40, 0), (200, -1), (1000, -8), (5000, -20), (14000, -36)])
+    dull = rng.uniform(0.6, 1.5)
+    roar = shaped_noise(
+        rng,
+        n,
+        [
+            (40, rng.uniform(-8, 0)),
+            (200, 0),
+            (500, rng.uniform(-4, 4)),
+            (1000, -8 * dull),
+            (5000, -22 * dull),
+            (14000, -38 * dull),
+        ],
+    )
     axle = between(rng, 5, 9)
     beats = 0.7 + 0.5 * np.clip(np.sin(phase_of(np.full(n, axle) * wander(rng, n, 3, 0.05))), 0, None) ** 4  # fmt: skip
     gate = curve(n, [(0, 0), (0.1, 1.1), (seconds - 0.25, 1.0), (seconds, 0)])

@@ -264,11 +264,16 @@ def peg_hammering(rng: Rng) -> Signal:
 def wood_chop(rng: Rng) -> Signal:
     """An axe into a log: a thud with a crack, sometimes the halves falling."""
     track = silence(between(rng, 0.6, 1.6))
-    place(track, strike(rng, _wood(rng, 90, 1400, 0.16, 26), hardness_hz=900), 0.01, 1.2)
-    place(track, tick(rng, 0.05, 600, 6500), 0.01, 1.2)
+    place(
+        track,
+        strike(rng, random_modes(rng, 26, 130, 1100, 0.16, tilt=0.25), hardness_hz=900),
+        0.01,
+        1.6,
+    )
+    place(track, tick(rng, 0.05, 300, 3500), 0.01, 0.9)
     for at in 0.03 + rng.exponential(0.03, int(rng.integers(3, 9))):
-        place(track, tick(rng, 0.01, 1200, 8000), float(at), rng.uniform(0.2, 0.7))
-    if rng.uniform() < 0.6:
+        place(track, tick(rng, 0.01, 1200, 8000), float(at), rng.uniform(0.1, 0.4))
+    if rng.uniform() < 0.4:
         for _ in range(2):
             log = strike(rng, _wood(rng, 160, 1500, 0.1), hardness_hz=1200)
             place(track, log, between(rng, 0.25, 0.5), 0.4)

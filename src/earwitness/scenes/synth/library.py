@@ -17,7 +17,7 @@ from earwitness.scenes.bank import Bank
 from earwitness.scenes.sound_growing import GrowingLibrary, Made, Origin, store_take
 from earwitness.scenes.sound_measure import trim
 from earwitness.scenes.sounds import Kind, SoundLibrary, SplitPolicy
-from earwitness.scenes.synth.blocks import RATE, Recipe, Signal, finish, length
+from earwitness.scenes.synth.blocks import RATE, Recipe, Signal, finish, length, recorded
 from earwitness.stats.streams import stream
 
 VERSION = 1
@@ -84,7 +84,7 @@ def make_sound(sound: str, seed: int, number: int, shortest_s: float = 0.0) -> A
     if sound not in recipes():
         raise UsageError(f"sound {sound!r}", "no recipe", "one of " + ", ".join(recipes()))
     rng = stream(seed, "synth", "sound", sound, str(number))
-    made = finish(rng, recipes()[sound](rng))
+    made = finish(rng, recorded(rng, recipes()[sound](rng)))
     samples = trim(Audio(made.astype(np.float32), RATE)).samples.astype(np.float64)
     if len(samples) < length(shortest_s):
         padded = np.pad(made, (0, length(shortest_s)))

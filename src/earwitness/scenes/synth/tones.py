@@ -134,12 +134,12 @@ def phone_ringtone(rng: Rng) -> Signal:
 def desk_phone_ring(rng: Rng) -> Signal:
     """A bell struck twenty times a second, in bursts; or an electronic trill."""
     if rng.uniform() < 0.6:
-        ring = _ringer(rng, between(rng, 1100, 1700), between(rng, 18, 24), between(rng, 0.9, 1.4))
+        ring = _ringer(rng, between(rng, 800, 1500), between(rng, 18, 24), between(rng, 0.9, 1.4))
     else:
         n = length(between(rng, 0.8, 1.2))
         f0 = np.where(np.sin(2 * np.pi * between(rng, 11, 16) * times(n)) > 0, 1.0, 1.22)
         ring = harmonics(f0 * between(rng, 700, 1000), (1, 0.5, 0.35, 0.2, 0.15))
-    return _repeat(ring, 2, between(rng, 1.9, 2.3))
+    return _repeat(ring, 2, len(ring) / RATE + between(rng, 0.3, 1.0))
 
 
 def _ringer(rng: Rng, hz: float, per_s: float, seconds: float) -> Signal:
@@ -309,7 +309,17 @@ def emergency_siren(rng: Rng) -> Signal:
     f0 = f0 * curve(n, [(0, 1.02), (n / RATE, between(rng, 0.95, 1.0))])
     horn = np.tanh(1.6 * harmonics(f0, (1, 0.35, 0.3, 0.15, 0.1)))
     near = curve(n, [(0, between(rng, 0.25, 0.8)), (n / RATE / 2, 1.0), (n / RATE, between(rng, 0.25, 0.9))])  # fmt: skip
-    return resonate(horn, [(1000, 900, 1.0), (2100, 1200, 0.7)]) * near + 0.3 * horn * near
+    return (
+        resonate(
+            horn,
+            [
+                (between(rng, 700, 1600), 900, 1.0),
+                (between(rng, 1800, 2900), 1200, rng.uniform(0.3, 1.2)),
+            ],
+        )
+        * near
+        + 0.3 * horn * near
+    )
 
 
 def _horn(rng: Rng, pitches: Sequence[float], n: int, slope_db: float, attack_s: float) -> Signal:
