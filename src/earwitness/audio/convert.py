@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import struct
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -106,6 +107,11 @@ def resample(audio: Audio, rate: int) -> Audio:
     return Audio(made[:wanted], rate)
 
 
+def _peak(audio: Audio) -> float:
+    """Largest absolute sample; NaN if there is one."""
+    return float(max(audio.samples.max(), -audio.samples.min())) if audio.frames else 0.0
+
+
 def full_scale_policy(audio: Audio) -> tuple[Audio, str]:
     """Make float audio fit an integer format, and say how, for the record.
 
@@ -118,7 +124,7 @@ def full_scale_policy(audio: Audio) -> tuple[Audio, str]:
     """
     import numpy as np
 
-    peak = float(np.abs(audio.samples).max()) if audio.frames else 0.0
+    peak = _peak(audio)
     if peak <= OVERSHOOT:
         return audio, ""
     scaled = (audio.samples / np.float64(peak)).astype(np.float32)
@@ -147,7 +153,7 @@ def encode_audio(audio: Audio, format: Format = "wav", subtype: str = "PCM_16") 
     if subtype not in SUBTYPES.get(format, ()):
         known = "; ".join(f"{f}: {', '.join(s)}" for f, s in SUBTYPES.items())
         raise UsageError("encode_audio", f"format {format!r} with subtype {subtype!r}", known)
-    if not np.isfinite(audio.samples).all():
+    if not math.isfinite(_peak(audio)):
         raise ValueError("samples contain NaN or infinity; no file is made of them")
     if subtype == "FLOAT":
         return _wav(audio, audio.samples.astype("<f4").tobytes(), tag=3, bits=32)
@@ -158,16 +164,22 @@ def encode_audio(audio: Audio, format: Format = "wav", subtype: str = "PCM_16") 
     if bits == 24:
         raw = whole.astype("<i4").reshape(-1, 1).view(np.uint8)[:, :3].tobytes()
     else:
-        raw = whole.astype(f"<i{bits // 8}").tobytes()
+        raw = whole.astype(f"<i{bits // 8}", copy=False).tobytes()
     return _wav(audio, raw, tag=1, bits=bits)
 
 
-def _integers(audio: Audio, bits: int) -> npt.NDArray[np.int32]:
+def _integers(audio: Audio, bits: int) -> npt.NDArray[np.signedinteger]:
     import numpy as np
 
     scale = 2.0 ** (bits - 1)
-    wide = np.rint(audio.samples.astype(np.float64) * scale)
-    return np.clip(wide, -scale, scale - 1).astype(np.int32)
+    made = np.empty(audio.samples.shape, np.int16 if bits == 16 else np.int32)
+    # In blocks: float64 copies of a whole recording cost more in memory pages than in arithmetic.
+    for first in range(0, audio.frames, 1 << 16):
+        wide = audio.samples[first : first + (1 << 16)] * np.float64(scale)
+        np.rint(wide, out=wide)
+        np.clip(wide, -scale, scale - 1, out=wide)
+        made[first : first + (1 << 16)] = wide
+    return made
 
 
 def _wav(audio: Audio, raw: bytes, *, tag: int, bits: int) -> bytes:
@@ -187,11 +199,12 @@ def _wav(audio: Audio, raw: bytes, *, tag: int, bits: int) -> bytes:
             "less than 2 GiB, the most that every program reads",
             "Write FLAC, or shorter pieces.",
         )
-    data = b"data" + struct.pack("<I", len(raw))
-    return b"RIFF" + struct.pack("<I", total) + b"WAVE" + chunks + data + raw + pad
+    head = b"RIFF" + struct.pack("<I", total) + b"WAVE" + chunks
+    return b"".join((head, b"data", struct.pack("<I", len(raw)), raw, pad))
 
 
-def _flac(audio: Audio, whole: npt.NDArray[np.int32], bits: int) -> bytes:
+def _flac(audio: Audio, whole: npt.NDArray[np.signedinteger], bits: int) -> bytes:
+    import numpy as np
     import soundfile
 
     if audio.channels > 8:
@@ -199,7 +212,7 @@ def _flac(audio: Audio, whole: npt.NDArray[np.int32], bits: int) -> bytes:
             "encode_audio", f"{audio.channels} channels", "at most 8 in FLAC", "Write WAV."
         )
     out = io.BytesIO()
-    shifted = whole << (32 - bits)
+    shifted = whole.astype(np.int32) << (32 - bits)
     soundfile.write(out, shifted, audio.rate, format="FLAC", subtype=f"PCM_{bits}")
     return out.getvalue()
 

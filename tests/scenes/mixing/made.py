@@ -133,22 +133,12 @@ def speak(
         (folder / file).write_bytes(data)
         frames = len(samples) + 2 * len(edge)
         marks = tuple(Mark(m.kind, m.start_s + edge_s, m.end_s + edge_s) for m in marks)
-        turns.append(
-            SpokenTurn(
-                scenario,
-                n,
-                "AB"[n % 2],
-                f"v{n % 2}",
-                f"Line {n}.",
-                file,
-                hashlib.sha256(data).hexdigest(),
-                frames,
-                rate,
-                (),
-                marks,
-                (),
-            )  # fmt: skip
+        sha256 = hashlib.sha256(data).hexdigest()
+        who, voice = "AB"[n % 2], f"v{n % 2}"
+        turn = SpokenTurn(
+            scenario, n, who, voice, f"Line {n}.", file, sha256, frames, rate, (), marks, ()
         )
+        turns.append(turn)
     return turns
 
 

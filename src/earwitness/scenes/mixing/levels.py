@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 PREROLL_S = 0.2
 """Filtered before a stretch, so that the K-weighting has settled where it begins."""
+NEAR_DB = 2.0
+"""A true peak further under the ceiling is not looked for."""
+_BLOCK = 256
 PEAK_MARGIN_DB = 0.001
 """Under the ceiling, as rounding to 16 bits may add half a step."""
 
@@ -64,7 +67,7 @@ def stretches_lufs(samples: Samples, spans: Iterable[tuple[int, int]], rate: int
 class MasterGain:
     """The static gain of a scene, and why it is what it is. Levels are before the gain.
 
-    ``true_peak_dbtp`` is None where the sample peak is so far from the ceiling that no true peak can reach it.
+    ``true_peak_dbtp`` is None where it is more than 2 dB under the ceiling after the gain.
     """
 
     gain_db: float
@@ -87,16 +90,40 @@ def master_gain(audio: Audio, target_lufs: float, ceiling_dbtp: float) -> Master
     gain = target_lufs - lufs
     sample = sample_peak_dbfs(audio)
     true = peak_near(audio, sample, ceiling_dbtp - gain)
-    limit = ceiling_dbtp - (true if true is not None else sample or -math.inf) - PEAK_MARGIN_DB
-    limited = true is not None and gain > limit
-    return MasterGain(limit if limited else gain, lufs, sample, true, limited)
+    limit = math.inf if true is None else ceiling_dbtp - PEAK_MARGIN_DB - true
+    return MasterGain(min(gain, limit), lufs, sample, true, gain > limit)
 
 
 def peak_near(audio: Audio, sample_dbfs: float | None, ceiling_dbtp: float) -> float | None:
-    """The true peak, if it can be at the ceiling; otherwise None."""
-    if sample_dbfs is None or sample_dbfs <= ceiling_dbtp - HEADROOM_DB:
+    """The true peak, if it is within :data:`NEAR_DB` of the ceiling or over it; otherwise None.
+
+    Interpolated values are bounded by the samples around them, so only what stands near samples that are loud
+    enough is interpolated; the rest is blanked, which can only lower what is found there.
+    """
+    least = ceiling_dbtp - NEAR_DB
+    if sample_dbfs is None or sample_dbfs <= least - HEADROOM_DB:
         return None
-    return true_peak_dbtp(audio)
+    loud = _around(audio.samples, amplitude_from_db(least - HEADROOM_DB))
+    found = true_peak_dbtp(Audio(loud, audio.rate))
+    return found if found is not None and found > least else None
+
+
+def _around(samples: Samples, least: float) -> Samples:
+    """What lies within a block of samples over an amplitude, one stretch after the other, silence between."""
+    whole = len(samples) // _BLOCK * _BLOCK
+    table = samples[:whole].reshape(-1, _BLOCK)
+    over = np.maximum(table.max(axis=1), -table.min(axis=1)) > least
+    rest = samples[whole:]
+    over = np.append(over, bool(len(rest)) and float(np.abs(rest).max()) > least)
+    near = over.copy()
+    near[1:] |= over[:-1]
+    near[:-1] |= over[1:]
+    parts = []
+    silence = np.zeros(_BLOCK, np.float32)
+    edges = np.flatnonzero(np.diff(near.astype(np.int8), prepend=0, append=0)).reshape(-1, 2)
+    for first, last in edges:
+        parts += [samples[first * _BLOCK : last * _BLOCK], silence]
+    return np.concatenate(parts) if parts else silence
 
 
 def speaker_levels(parts: dict[str, list[KWeighted]]) -> dict[str, float | None]:

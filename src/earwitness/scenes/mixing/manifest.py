@@ -140,7 +140,7 @@ class MixedRoom:
 
 @dataclass(frozen=True, slots=True)
 class MixedLevels:
-    """Levels of the whole, measured. ``true_peak_dbtp`` None: too far from the ceiling to matter."""
+    """Levels of the whole, measured. ``true_peak_dbtp`` None: over 2 dB under the ceiling."""
 
     loudness_lufs: float | None
     wanted_lufs: float

@@ -47,7 +47,7 @@ from earwitness.scenes.mixing.placement import (
     place_turns,
 )
 from earwitness.scenes.mixing.planning import PlannedSound, ScenePlan
-from earwitness.scenes.mixing.sources import bed_of, gained, read_bed, read_voice
+from earwitness.scenes.mixing.sources import amplify, bed_of, read_bed, read_voice
 
 if TYPE_CHECKING:
     from earwitness.audio.types import Samples
@@ -199,7 +199,7 @@ def make_scene(plan: ScenePlan, corpus: Path, library: Path) -> Scene:
     if found is None:
         raise LevelError(where, "the voices are silent", "voices that are heard")
     voice_gain = preset.voice.lufs - found
-    voice *= np.float32(amplitude_from_db(voice_gain))
+    amplify(voice, voice_gain)
     bed = _bed(plan, library, line.frames)
     room = load_room(corpus / plan.room.file, room_sha256)
     sounds = tuple(
@@ -236,17 +236,25 @@ def _bed(plan: ScenePlan, library: Path, frames: int) -> BedBus:
     preset = plan.preset
     rule = preset.ambience
     take = plan.ambience
-    source = read_bed(library / take.path, take.sha256, preset.rate_hz, rule.lowpass_hz)
-    audio, start = bed_of(source, frames, plan.draw.ambience_start, rule.crossfade_s)
-    lufs = k_weighted(audio).integrated().lufs
+    source = read_bed(
+        library / take.path, take.sha256, preset.rate_hz, rule.lowpass_hz, rule.crossfade_s
+    )
+    audio, start, loudness = bed_of(source, frames, plan.draw.ambience_start, rule.crossfade_s)
+    lufs = loudness.lufs
     if lufs is None:
         raise LevelError(
             f"scene {plan.id}", f"ambience {take.id} is silent there", "an even ambience"
         )
     wanted = rule.lufs + plan.draw.ambience_jitter_db
     gain = wanted - lufs
-    made = gained(audio.samples, gain)
-    return BedBus(made, gain, wanted, wanted, start, source.audio.frames < start + frames)
+    return BedBus(
+        amplify(audio.samples, gain),
+        gain,
+        wanted,
+        wanted,
+        start,
+        source.audio.frames < start + frames,
+    )
 
 
 def _speakers(
@@ -303,8 +311,7 @@ def mastered(scene: Scene) -> tuple[Scene, Samples]:
         gain = master_gain(Audio(samples, scene.rate), rule.lufs, rule.ceiling_dbtp)
     except ValueError as error:
         raise LevelError(f"scene {scene.plan.id}", str(error), "sound") from None
-    samples *= np.float32(amplitude_from_db(gain.gain_db))
-    return replace(scene, master=gain), samples
+    return replace(scene, master=gain), amplify(samples, gain.gain_db)
 
 
 def stems_of(scene: Scene) -> dict[str, Samples]:
