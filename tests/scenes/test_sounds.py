@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from earwitness.audio import Audio, file_sha256, write_audio
-from earwitness.scenes.bank import load_bank
+from earwitness.scenes.bank import Bank, load_bank
 from earwitness.scenes.bank_library import library_findings, read_library
 from earwitness.scenes.sounds import (
     LibraryError,
@@ -22,6 +23,11 @@ from earwitness.scenes.sounds import (
     merged,
     write_library,
 )
+
+
+@cache
+def the_bank() -> Bank:
+    return load_bank()
 
 
 def make_take(folder: Path, path: str, *, split: str = "train", level: float = 0.5) -> Take:
@@ -72,7 +78,7 @@ def test_the_bank_check_reads_the_same_table(folder: Path) -> None:
     contents = read_library(folder)
     assert contents.sounds["dog_bark"] == {"train": 1, "test": 1}
     assert contents.ambiences_in("test") == {"park"}
-    assert any(f.code == "B601" for f in library_findings(load_bank(), contents))
+    assert any(f.code == "B601" for f in library_findings(the_bank(), contents))
 
 
 def test_missing_takes_are_refused_with_the_whole_list(folder: Path) -> None:
