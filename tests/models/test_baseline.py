@@ -111,3 +111,12 @@ def test_training_sets_that_are_none(tmp_path: Path) -> None:
 def test_a_prompt_without_choices(name: str) -> None:
     with pytest.raises(ModelError, match="names no choices"):
         open_and_ask(f"baseline/{name}", Request("i", Prompt("What?")))
+
+
+def test_the_options_of_prosody_are_listed_with_the_others() -> None:
+    from earwitness.models.prosody.model import OPTIONS
+    from earwitness.models.registry import adapter_info
+
+    listed = {option.name for option in adapter_info("baseline").options}
+    assert {option.name for option in OPTIONS} < listed
+    assert {"train", "seed"} < listed

@@ -11,13 +11,15 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from earwitness.errors import DataError, LicenceError, MissingExtraError, ModelError, UsageError
+from earwitness.errors import DataError, LicenceError, ModelError, UsageError
 from earwitness.models.adapter import AdapterInfo
 from earwitness.models.options import Option, read_options
+from earwitness.models.prosody.model import OPTIONS as PROSODY_OPTIONS
+from earwitness.models.prosody.model import open_prosody
 from earwitness.models.protocols import AudioModel, Limits, Reply, Request
 
 INFO = AdapterInfo(
@@ -27,6 +29,7 @@ INFO = AdapterInfo(
     options=(
         Option("train", "text", "majority: folder of the clip set whose labels are counted"),
         Option("seed", "integer", "uniform: seed of the draws", 0, least=0),
+        *(replace(option, help=f"prosody: {option.help}") for option in PROSODY_OPTIONS),
     ),
     limits=Limits(formats=("wav", "flac", "mp3", "ogg", "aiff")),
     examples=("baseline/majority -M train=sets/train", "baseline/uniform -M seed=1"),
@@ -144,7 +147,7 @@ def open(name: str, options: Mapping[str, Any]) -> AudioModel:  # noqa: A001
     """
     full = f"baseline/{name}"
     if name == "prosody":
-        return _open_prosody(options)
+        return open_prosody(options)
     by_name = {option.name: option for option in INFO.options}
     if name == "majority":
         train = read_options(full, options, (by_name["train"],))["train"]
@@ -155,16 +158,6 @@ def open(name: str, options: Mapping[str, Any]) -> AudioModel:  # noqa: A001
         read_options(full, options, ())
         return Neutral()
     raise UsageError(f"model {full!r}", "there is no such baseline", f"one of {', '.join(NAMES)}")
-
-
-def _open_prosody(options: Mapping[str, Any]) -> AudioModel:
-    try:
-        from earwitness.models.prosody.model import open_prosody
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("earwitness"):
-            raise
-        raise MissingExtraError("baseline/prosody", "baselines") from error
-    return open_prosody(options)
 
 
 def _trained_majority(folder: Path) -> Majority:

@@ -23,6 +23,7 @@ _FINISH: Mapping[str, FinishReason] = {
     "length": "length",
     "max_tokens": "length",
     "max_output_tokens": "length",
+    "model_length": "length",
     "content_filter": "content_filter",
     "safety": "content_filter",
     "recitation": "content_filter",
@@ -56,19 +57,19 @@ def read_reply(service: str, answer: HttpAnswer, redact: Redactor, *, hint: str 
         if is_blocked(answer.status, error_codes(body), body):
             return _blocked(answer, body, redact)
         raise error_from(service, answer, redact, hint=hint)
-    body = _body(service, answer, redact)
+    body = json_object(service, answer, redact)
     error = body.get("error")
     if error and not body.get("choices"):
         return _error_inside(service, answer, body, redact, hint)
     choices = body.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise _bad(service, answer, "holds no choices", redact)
+        raise bad_reply(service, answer, "holds no choices", redact)
     choice = choices[0]
     if choice.get("error"):
         return _error_inside(service, answer, choice, redact, hint)
     message = choice.get("message")
     if not isinstance(message, dict):
-        raise _bad(service, answer, "holds a choice without a message", redact)
+        raise bad_reply(service, answer, "holds a choice without a message", redact)
     return _reply(service, answer, body, choice, message, redact)
 
 
@@ -95,13 +96,13 @@ def _reply(
     text = _content(message.get("content"))
     spoken = message.get("audio")
     if not text and isinstance(spoken, dict):
-        text = _text(spoken.get("transcript"))
-    refusal = _text(message.get("refusal")) or _refusal_part(message.get("content"))
+        text = text_or(spoken.get("transcript"))
+    refusal = text_or(message.get("refusal")) or _refusal_part(message.get("content"))
     if refusal:
         raw["refusal"] = refusal
         text = text or refusal
         finish = "refusal" if finish != "content_filter" else finish
-    reasoning = _text(message.get("reasoning_content")) or _text(message.get("reasoning"))
+    reasoning = text_or(message.get("reasoning_content")) or text_or(message.get("reasoning"))
     if reasoning:
         raw["reasoning"] = reasoning[:_REASONING_CHARACTERS]
     for name in ("system_fingerprint", "provider", "service_tier"):
@@ -116,7 +117,7 @@ def _reply(
         usage=usage,
         latency_s=answer.seconds,
         provider_id=_id(body, answer, redact),
-        provider_model=redact(_text(body.get("model"))) or None,
+        provider_model=redact(text_or(body.get("model"))) or None,
         raw=redact.tree(raw, run=LONG_RUN),
     )
 
@@ -155,7 +156,8 @@ def _status(code: Any) -> int | None:
     return code if isinstance(code, int) and 400 <= code <= 599 else None
 
 
-def _bad(service: str, answer: HttpAnswer, what: str, redact: Redactor) -> ModelError:
+def bad_reply(service: str, answer: HttpAnswer, what: str, redact: Redactor) -> ModelError:
+    """A complete answer with a good status that is none; ``what`` goes on after "the answer"."""
     said = redact.excerpt(answer.text)
     kind = answer.media_type or "no content type"
     return ModelError(
@@ -167,19 +169,25 @@ def _bad(service: str, answer: HttpAnswer, what: str, redact: Redactor) -> Model
     )
 
 
-def _body(service: str, answer: HttpAnswer, redact: Redactor) -> dict[str, Any]:
+def json_object(service: str, answer: HttpAnswer, redact: Redactor) -> dict[str, Any]:
+    """The JSON object an answer consists of; a stream of completions is joined into one.
+
+    Raises
+    ------
+    ModelError: it is something else (a web page, broken JSON, nothing).
+    """
     text = answer.text.lstrip("\ufeff \r\n\t")
     if not text:
-        raise _bad(service, answer, "is empty", redact)
+        raise bad_reply(service, answer, "is empty", redact)
     if answer.media_type == "text/event-stream" or text.startswith(("data:", ":", "event:")):
         return _joined(service, answer, text, redact)
     body = parsed(text)
     if isinstance(body, dict):
         return body
     if answer.media_type == "text/html" or text[:1] == "<":
-        raise _bad(service, answer, "is a web page", redact)
+        raise bad_reply(service, answer, "is a web page", redact)
     what = "is not valid JSON" if body is None else "is no JSON object"
-    raise _bad(service, answer, what, redact)
+    raise bad_reply(service, answer, what, redact)
 
 
 def _joined(service: str, answer: HttpAnswer, text: str, redact: Redactor) -> dict[str, Any]:
@@ -202,32 +210,34 @@ def _joined(service: str, answer: HttpAnswer, text: str, redact: Redactor) -> di
             break
         event = parsed(data)
         if not isinstance(event, dict):
-            raise _bad(service, answer, "is a stream with a broken event", redact)
+            raise bad_reply(service, answer, "is a stream with a broken event", redact)
         if event.get("error"):
             return event
         body |= {
             name: value for name, value in event.items() if name != "choices" and value is not None
         }
-        for choice in _dicts(event.get("choices"))[:1]:
+        for choice in dicts_in(event.get("choices"))[:1]:
             begun = True
-            finish = _text(choice.get("finish_reason")) or finish
+            finish = text_or(choice.get("finish_reason")) or finish
             delta = choice.get("delta")
             if isinstance(delta, dict):
                 for name in message:
                     message[name] += _content(delta.get(name))
-                message["reasoning_content"] += _text(delta.get("reasoning"))
+                message["reasoning_content"] += text_or(delta.get("reasoning"))
     if not begun:
         return body
     if finish is None and not done:
-        raise _bad(service, answer, "is a stream that breaks off", redact)
+        raise bad_reply(service, answer, "is a stream that breaks off", redact)
     return body | {"choices": [{"message": message, "finish_reason": finish}]}
 
 
-def _dicts(value: Any) -> list[dict[str, Any]]:
+def dicts_in(value: Any) -> list[dict[str, Any]]:
+    """The objects in a list; none where there is no list."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def _text(value: Any) -> str:
+def text_or(value: Any) -> str:
+    """A text, or an empty one for anything else."""
     return value if isinstance(value, str) else ""
 
 
@@ -236,20 +246,20 @@ def _content(content: Any) -> str:
     if isinstance(content, str):
         return content
     return "".join(
-        _text(part.get("text"))
-        for part in _dicts(content)
+        text_or(part.get("text"))
+        for part in dicts_in(content)
         if part.get("type", "text") in ("text", "output_text")
     )
 
 
 def _refusal_part(content: Any) -> str:
     return "".join(
-        _text(part.get("refusal")) for part in _dicts(content) if part.get("type") == "refusal"
+        text_or(part.get("refusal")) for part in dicts_in(content) if part.get("type") == "refusal"
     )
 
 
 def _id(body: dict[str, Any], answer: HttpAnswer, redact: Redactor) -> str | None:
-    found = _text(body.get("id")) or answer.headers.get("x-request-id", "")
+    found = text_or(body.get("id")) or answer.headers.get("x-request-id", "")
     return redact(found) or None
 
 
@@ -264,20 +274,21 @@ def _usage(usage: Any) -> tuple[Usage, dict[str, Any]]:
         ("completion_tokens_details", "reasoning_tokens", "reasoning_tokens"),
     ):
         holder = usage.get(outer)
-        count = _count(holder.get(inner)) if isinstance(holder, dict) else None
+        count = count_or_none(holder.get(inner)) if isinstance(holder, dict) else None
         if count is not None:
             details[name] = count
     return (
         Usage(
-            input_tokens=_count(usage.get("prompt_tokens")),
-            output_tokens=_count(usage.get("completion_tokens")),
+            input_tokens=count_or_none(usage.get("prompt_tokens")),
+            output_tokens=count_or_none(usage.get("completion_tokens")),
             cost_usd=_amount(usage.get("cost")),
         ),
         details,
     )
 
 
-def _count(value: Any) -> int | None:
+def count_or_none(value: Any) -> int | None:
+    """A whole number that is not negative, or None for anything else."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 

@@ -41,6 +41,8 @@ __all__ = [
 
 BUILT_IN: Mapping[str, str] = {
     "openai": "earwitness.models.openai_chat:open",
+    "google": "earwitness.models.google_chat:open",
+    "anthropic": "earwitness.models.anthropic_chat:open",
     "endpoint": "earwitness.models.endpoint:open",
     "python": "earwitness.models.python_function:open",
     "baseline": "earwitness.models.baseline:open",
