@@ -22,6 +22,9 @@ group = typer.Typer(
 
 def register(app: typer.Typer) -> None:
     """Add this group's commands to the program."""
+    from earwitness.cli.run_cares import register_cares
+
+    register_cares(group)
     app.add_typer(group, name="run")
 
 

@@ -1,0 +1,198 @@
+"""``earwitness run cares``: ask models about mixed scenes, with the controls that make the answers mean something."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from earwitness.runs.runner import RunSummary
+    from earwitness.tasks.cares_runs import CaresPlan
+    from earwitness.tasks.running import PlannedRun
+
+
+def register_cares(group: typer.Typer) -> None:
+    """Add ``cares`` to the ``run`` group."""
+    group.command("cares")(cares)
+
+
+def cares(
+    corpus: Path = typer.Argument(
+        ..., metavar="CORPUS", help="Folder of a corpus with mixed scenes."
+    ),
+    model: list[str] = typer.Option(
+        ..., "--model", "-m", help="adapter/name or an entry of models.yaml; may be repeated."
+    ),
+    out: Path = typer.Option(..., "--out", "-o", help="Folder for the runs; made if absent."),
+    tasks: str = typer.Option("all", help="Comma-separated: reaction, location, sound; or all."),
+    conditions: str = typer.Option(
+        "audio",
+        help="Comma-separated: audio, muted, swapped, speech-only, oracle, oracle-tags, blind, silence.",
+    ),
+    split: str | None = typer.Option(None, help="Only train, validation or test."),
+    limit: int | None = typer.Option(
+        None, min=1, help="Only N scenes, drawn by a hash of their ids."
+    ),
+    rotations: int = typer.Option(
+        1, min=1, max=4, help="Ask every choice K times, options shifted by one place each time."
+    ),
+    prompt_set: str = typer.Option(
+        "",
+        help="Comma-separated prompts, PROMPT or TASK=PROMPT (p1, reaction=none, reaction=time-sound, "
+        "or a YAML file) [default: each task's own].",
+    ),
+    control: str | None = typer.Option(
+        None,
+        metavar="MODEL[:CONDITION]",
+        help="Compare every model's audio with this text control [condition: oracle].",
+    ),
+    cluster: str = typer.Option("scene", help="What intervals and tests draw: scene or template."),
+    option: list[str] = typer.Option(
+        [], "-M", help="key=value for the models, such as base_url=http://localhost:8000/v1."
+    ),
+    models_file: Path | None = typer.Option(
+        None, help="File of named models [default: models.yaml]."
+    ),
+    bank: Path | None = typer.Option(
+        None, metavar="DIR", help="Bank of the corpus [default: the one that ships]."
+    ),
+    dry_run: bool = typer.Option(False, help="Show prompts, payload sizes and calls; ask nothing."),
+    concurrency: int = typer.Option(8, min=1, help="Calls at the same time."),
+    max_retries: int = typer.Option(
+        5, min=0, help="Further attempts after one that may be retried."
+    ),
+    rate: float | None = typer.Option(None, min=0.01, help="Calls a minute at most."),
+    timeout: float = typer.Option(600.0, min=0.1, help="Seconds to wait for one reply."),
+    megabytes_in_flight: int = typer.Option(128, min=1, help="MiB of audio held at the same time."),
+    stop_after: int = typer.Option(
+        5, min=0, help="Stop after N hard failures in a row for one reason; 0 never."
+    ),
+    max_calls: int | None = typer.Option(None, min=1, help="Stop before more calls than this."),
+    max_cost: float | None = typer.Option(
+        None, min=0, help="Stop before more US dollars than this."
+    ),
+    price: str | None = typer.Option(
+        None, help="input=2.5,output=10 (USD per million tokens), audio_minute=..., call=..."
+    ),
+    accept_failed: bool = typer.Option(
+        False, help="Close the run although items failed; they stay wrong in the denominator."
+    ),
+    as_json: bool = typer.Option(
+        False, "--json", help="Print the scores as JSON on standard output."
+    ),
+) -> None:
+    """Ask what is heard in mixed scenes: how speakers react to a sound, where they are, which sound it was.
+
+    One run folder for every task, model and prompt; the table shows the headline of each task (balanced accuracy
+    for reaction, accuracy otherwise) under each condition, and whether it differs from audio.
+
+    muted, swapped and speech-only need twins of the mixes; what is missing is said before any call. The exit
+    code is 3 while an item was never answered: run the same command again to ask only those.
+
+    Examples:
+
+      earwitness run cares corpus --model openai/gpt-audio --out runs --split test --limit 50
+
+      earwitness run cares corpus --tasks reaction,sound --conditions audio,muted,silence,blind,oracle \\
+          --model openai/Qwen/Qwen3-Omni-30B-A3B-Instruct -M base_url=http://localhost:8000/v1 --out runs
+
+      earwitness run cares corpus --tasks reaction --prompt-set none,time,time-sound --model M --out runs --dry-run
+    """
+    from rich.console import Console
+
+    from earwitness.cli.run import _carry_out, _show_forecast, _words
+    from earwitness.errors import UsageError
+    from earwitness.models.registry import parse_options
+    from earwitness.runs.budgets import MEBIBYTE, parse_price
+    from earwitness.runs.runner import RunnerSettings
+    from earwitness.tasks.cares_runs import chosen_tasks, plan_runs
+    from earwitness.tasks.scene_items import load_mixed
+
+    if cluster not in ("scene", "template"):
+        raise UsageError("--cluster", repr(cluster), "scene or template")
+    console = Console(stderr=True)
+    settings = RunnerSettings(
+        concurrency=concurrency,
+        max_retries=max_retries,
+        bytes_in_flight=megabytes_in_flight * MEBIBYTE,
+        calls_per_minute=rate,
+        call_timeout_s=timeout,
+        stop_after_identical=stop_after,
+        max_calls=max_calls,
+        max_cost_usd=max_cost,
+        price=parse_price(price) if price else None,
+    )
+    mixed = load_mixed(corpus, bank=bank, split=split, limit=limit)
+    if mixed.unmixed:
+        console.print(
+            f"[yellow]note[/] {mixed.unmixed} accepted scenes have no mix and are left out.",
+            highlight=False,
+        )
+    plan = plan_runs(
+        mixed,
+        tasks=chosen_tasks(_words(tasks)),
+        conditions=_words(conditions),
+        models=model,
+        options=parse_options(option),
+        models_file=models_file,
+        prompt_sets=_words(prompt_set),
+        out=out,
+        rotations=rotations,
+    )
+    if dry_run:
+        _show_forecast(tuple(map(_forecast_run, plan.runs)), settings.price, as_json=as_json)
+        return
+    summaries = [_carry_out(_shown_run(run), settings, console) for run in plan.runs]
+    _show(plan, control, cluster, accept_failed=accept_failed, as_json=as_json)
+    if not accept_failed and not _complete(summaries):
+        raise typer.Exit(3)
+
+
+def _complete(summaries: list[RunSummary]) -> bool:
+    return all(summary.complete for summary in summaries)
+
+
+def _shown_run(run: PlannedRun) -> PlannedRun:
+    """The run named by task and model, as several tasks of one model are carried out together."""
+    from dataclasses import replace
+
+    return replace(run, name=f"{run.card['task']} {run.name}")
+
+
+def _forecast_run(run: PlannedRun) -> PlannedRun:
+    """The same for showing only: prompts of different tasks have the same ids."""
+    from dataclasses import replace
+
+    prompt = run.card["prompt"]
+    card = {**run.card, "prompt": {**prompt, "id": f"{run.card['task']}/{prompt['id']}"}}
+    return replace(_shown_run(run), card=card)
+
+
+def _show(
+    plan: CaresPlan,
+    control: str | None,
+    cluster: str,
+    *,
+    accept_failed: bool,
+    as_json: bool,
+) -> None:
+    import json
+
+    from rich.console import Console
+
+    from earwitness.tasks.cares_runs import answers_of
+    from earwitness.tasks.cares_table import build_table, print_table, table_to_json
+
+    table = build_table(
+        answers_of([run.folder for run in plan.runs]),
+        not_applicable=plan.not_applicable,
+        control=control,
+        cluster=cluster,
+        accept_failed=accept_failed,
+    )
+    if as_json:
+        typer.echo(json.dumps(table_to_json(table), indent=2, ensure_ascii=False))
+    else:
+        print_table(Console(), table)

@@ -1,0 +1,265 @@
+"""One table of scores about scenes: systems by conditions, task by task, with what differs significantly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from earwitness.errors import UsageError
+from earwitness.tasks.cares_runs import TASKS, CaresAnswers, task_module
+from earwitness.tasks.cares_scores import CaresComparison, CaresScores, by_template, compare_pairs
+from earwitness.tasks.records import Decision, Estimate
+from earwitness.tasks.scene_conditions import CONDITIONS
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+CONTROL_CONDITION = "oracle"
+
+
+@dataclass(frozen=True, slots=True)
+class CaresTable:
+    """Scores by (task, system, condition), comparisons by family, and what did not apply.
+
+    ``spread`` is the difference between the best and worst prompt of a model, by (task, model, condition).
+    """
+
+    cluster: str
+    scores: Mapping[tuple[str, str, str], CaresScores]
+    comparisons: tuple[CaresComparison, ...] = ()
+    not_applicable: tuple[tuple[str, str, str, str], ...] = ()
+    spread: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
+
+    def of(self, task: str, system: str, condition: str = "audio") -> CaresScores:
+        """Scores of one system; :class:`KeyError` if it was not asked so."""
+        return self.scores[task, system, condition]
+
+
+def build_table(
+    answers: Sequence[CaresAnswers],
+    *,
+    not_applicable: Sequence[tuple[str, str, str, str]] = (),
+    control: str | None = None,
+    cluster: str = "scene",
+    accept_failed: bool = False,
+    seed: int = 0,
+    resamples: int = 10_000,
+) -> CaresTable:
+    """Score every run under every condition and compare.
+
+    Parameters
+    ----------
+    control: ``MODEL`` or ``MODEL:CONDITION``; every system's ``audio`` is compared with it.
+    cluster: ``scene`` or ``template``.
+
+    Raises
+    ------
+    UsageError: the control was not run.
+    """
+    decisions = {
+        (each.task, each.name, each.condition): _clustered(each, cluster) for each in answers
+    }
+    scores = {}
+    for (task, name, condition), found in decisions.items():
+        scores[task, name, condition] = _score(
+            task, name, found, seed, resamples, cluster, accept_failed
+        )
+    pairs = _against_audio(decisions)
+    comparisons = _compare(pairs, "audio against the other conditions", seed, resamples, cluster)
+    if control is not None:
+        pairs = _against_control(decisions, control)
+        comparisons += _compare(pairs, f"models against {control}", seed, resamples, cluster)
+    return CaresTable(cluster, scores, comparisons, tuple(not_applicable), _spread(answers, scores))
+
+
+def _clustered(answers: CaresAnswers, cluster: str) -> tuple[Decision, ...]:
+    if cluster == "scene":
+        return answers.decisions
+    clips = answers.card.get("clips")
+    templates = clips.get("templates", {}) if isinstance(clips, Mapping) else {}
+    return by_template(answers.decisions, templates)
+
+
+def _score(
+    task: str,
+    name: str,
+    decisions: Sequence[Decision],
+    seed: int,
+    resamples: int,
+    cluster: str,
+    accept_failed: bool,
+) -> CaresScores:
+    found: CaresScores = task_module(task).score(
+        name,
+        decisions,
+        seed=seed,
+        resamples=resamples,
+        cluster_name=cluster,
+        accept_failed=accept_failed,
+    )
+    return found
+
+
+_Pairs = list[tuple[str, tuple[str, Sequence[Decision], str, Sequence[Decision]]]]
+
+
+def _against_audio(decisions: Mapping[tuple[str, str, str], tuple[Decision, ...]]) -> _Pairs:
+    found: _Pairs = []
+    for (task, name, condition), other in decisions.items():
+        audio = decisions.get((task, name, "audio"))
+        if condition != "audio" and audio is not None:
+            found.append((task, (f"{name} audio", audio, f"{name} {condition}", other)))
+    return found
+
+
+def _against_control(
+    decisions: Mapping[tuple[str, str, str], tuple[Decision, ...]], control: str
+) -> _Pairs:
+    model, _, condition = control.rpartition(":")
+    if condition not in CONDITIONS:  # names of models may have colons of their own
+        model, condition = control, CONTROL_CONDITION
+    if not any(key[1:] == (model, condition) for key in decisions):
+        asked = sorted({f"{name}:{cond}" for _, name, cond in decisions})
+        raise UsageError(
+            "--control", f"{model!r} was not asked under {condition!r}", ", ".join(asked)
+        )
+    found: _Pairs = []
+    for (task, name, asked_under), said in decisions.items():
+        reader = decisions.get((task, model, condition))
+        if asked_under == "audio" and reader is not None:
+            found.append((task, (f"{name} audio", said, f"{model} {condition}", reader)))
+    return found
+
+
+def _compare(
+    pairs: _Pairs, family: str, seed: int, resamples: int, cluster: str
+) -> tuple[CaresComparison, ...]:
+    """All pairs of a family, one Holm for each task: a table's column is its family."""
+    found: list[CaresComparison] = []
+    for task in TASKS:
+        of_task = [pair for each, pair in pairs if each == task]
+        if of_task:
+            found += compare_pairs(
+                of_task, task, family=f"{task}: {family} ({len(of_task)})", seed=seed,
+                resamples=resamples, cluster_name=cluster,
+            )  # fmt: skip
+    return tuple(found)
+
+
+def _spread(
+    answers: Sequence[CaresAnswers], scores: Mapping[tuple[str, str, str], CaresScores]
+) -> dict[tuple[str, str, str], float]:
+    by_model: dict[tuple[str, str, str], list[float]] = {}
+    for each in answers:
+        key = (each.task, str(each.card.get("model")), each.condition)
+        value = scores[each.task, each.name, each.condition].headline.value
+        by_model.setdefault(key, []).append(value)
+    return {key: max(v) - min(v) for key, v in by_model.items() if len(v) > 1}
+
+
+def percent(estimate: Estimate) -> str:
+    """A figure with its interval, in per cent.
+
+    >>> percent(Estimate(0.5, 0.25, 0.75, "wilson"))
+    '50.0 [25, 75]'
+    """
+    if math.isnan(estimate.value):
+        return "-"
+    return f"{100 * estimate.value:.1f} [{100 * estimate.low:.0f}, {100 * estimate.high:.0f}]"
+
+
+def print_table(console: Console, table: CaresTable) -> None:
+    """Print one table a task, then comparisons and what a reader must know."""
+    from rich.table import Table
+
+    for task in TASKS:
+        keys = [key for key in table.scores if key[0] == task]
+        if not keys:
+            continue
+        conditions = list(dict.fromkeys(condition for _, _, condition in keys))
+        first = table.scores[keys[0]]
+        shown = Table("system", *conditions, title=f"{task}: {metric_name(task)}, chance {first.chance:.0%}", title_justify="left")  # fmt: skip
+        for name in dict.fromkeys(name for _, name, _ in keys):
+            cells = []
+            for condition in conditions:
+                found = table.scores.get((task, name, condition))
+                cells.append("not applicable" if found is None else _cell(found))
+            shown.add_row(name, *cells)
+        console.print(shown)
+        for key in keys:
+            for line in _notes(table.scores[key], key[2]):
+                console.print(f"  {key[1]}, {key[2]}: {line}", highlight=False, markup=False)
+    for each in table.comparisons:
+        mark = " *" if each.p_holm < 0.05 else ""
+        console.print(
+            f"  {each.task}: {each.a} - {each.b} = {100 * each.difference.value:+.1f} "
+            f"[{100 * each.difference.low:+.1f}, {100 * each.difference.high:+.1f}], "
+            f"p {each.p_holm:.3g} (Holm){mark}; {each.n_items} items, smallest detectable "
+            f"{100 * each.detectable:.1f}",
+            highlight=False,
+            markup=False,
+        )
+    for (task, model, condition), value in table.spread.items():
+        console.print(
+            f"  {task}, {model}, {condition}: prompts differ by {100 * value:.1f} points",
+            highlight=False, markup=False,
+        )  # fmt: skip
+    for task, model, condition, why in table.not_applicable:
+        console.print(f"  not applicable: {task}, {model}, {condition}: {why}", highlight=False, markup=False)  # fmt: skip
+
+
+def metric_name(task: str) -> str:
+    """The headline of a task in words."""
+    return "balanced accuracy" if task == "reaction" else "accuracy"
+
+
+def _cell(found: CaresScores) -> str:
+    mark = "" if found.scores.complete else " incomplete"
+    return percent(found.headline) + mark
+
+
+def _notes(found: CaresScores, condition: str) -> list[str]:
+    lines = []
+    scores = found.scores
+    if not scores.complete:
+        low, high = scores.bounds
+        lines.append(f"incomplete: right between {low:.1%} and {high:.1%} of all items")
+    usable = scores.outcomes["answered"]
+    if usable < scores.n:
+        others = ", ".join(f"{n} {k}" for k, n in scores.outcomes.items() if n and k != "answered")
+        lines.append(f"{scores.n - usable} of {scores.n} items without a label ({others})")
+    if found.ignored:
+        lines.append(f"ignored classes (recall at most 7 %): {', '.join(found.ignored)}")
+    if condition == "audio" and not math.isnan(found.positions.distance):
+        chosen = "/".join(map(str, found.positions.chosen))
+        lines.append(f"places chosen {chosen}, bias {found.positions.distance:.2f}")
+    return lines
+
+
+def table_to_json(table: CaresTable) -> dict[str, Any]:
+    """The table as plain JSON values; undefined figures are null."""
+    value = {
+        "cluster": table.cluster,
+        "scores": [
+            {"condition": condition, **asdict(found), "position_bias": found.positions.distance}
+            for (_, _, condition), found in table.scores.items()
+        ],
+        "comparisons": [asdict(each) for each in table.comparisons],
+        "not_applicable": [list(each) for each in table.not_applicable],
+        "spread": [[*key, value] for key, value in table.spread.items()],
+    }
+    cleaned = _without_nan(value)
+    assert isinstance(cleaned, dict)
+    return cleaned
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): _without_nan(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_nan(each) for each in value]
+    return value

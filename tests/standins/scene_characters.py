@@ -1,0 +1,175 @@
+"""Listeners of mixed scenes with known characters, behind the chat-completions stand-in.
+
+``python -m tests.standins.scene_characters CORPUS --character deaf`` prints the base URL and serves until it is
+ended. What a character knows of the truth it reads from the manifests and dialogues of the corpus:
+
+* ``perfect`` hears everything: it knows which file it was sent, twins included, and what sounds in it when.
+* ``deaf`` understands every word and no sound: it knows the scene by its talk, whatever sounds were removed.
+* ``always-pivot`` says pivot, or the first option where there is none. ``random`` draws from what it was sent.
+* ``echo`` repeats the question. ``refuse`` declines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import random
+import re
+import signal
+import sys
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+from earwitness.scenes.bank_names import Namer
+from earwitness.scenes.corpus import Corpus
+from earwitness.scenes.dialogue import plain_text
+from earwitness.scenes.dialogue_records import Dialogue
+from earwitness.scenes.mixing.manifest import Manifest, MixedEvent, read_manifest
+from tests.standins.listening import Heard, listen
+from tests.standins.loopback import Act, Call, json_act
+from tests.standins.openai_server import OpenAIServer, _Invalid, completion
+
+CHARACTERS = ("perfect", "deaf", "always-pivot", "random", "echo", "refuse")
+_OPTION = re.compile(r"^([A-D])\) (.+)$", re.MULTILINE)
+_TIME = re.compile(r"(?:at|second) (\d+\.\d)")
+
+
+@dataclass(frozen=True)
+class Known:
+    """A file the stand-in can recognise."""
+
+    manifest: Manifest
+    dialogue: Dialogue
+
+
+class SceneServer(OpenAIServer):
+    """A listener of the scenes of one corpus."""
+
+    def __init__(self, corpus: Path, character: str, port: int = 0) -> None:
+        super().__init__(port=port, formats=("wav", "mp3", "flac"))
+        assert character in CHARACTERS
+        self.part = character
+        opened = Corpus(corpus)
+        self.bank = opened.bank()
+        self.namer = Namer(self.bank)
+        self.sounds = {sound.name: sound.id for sound in self.bank.sounds}
+        dialogues = {dialogue.scenario: dialogue for dialogue in opened.dialogues()}
+        self.known: dict[str, Known] = {}
+        self.scripts: dict[str, Known] = {}
+        for path in sorted((*corpus.glob("mixes/*.json"), *corpus.glob("twins/*/*.json"))):
+            manifest = read_manifest(path)
+            known = Known(manifest, dialogues[manifest.scene])
+            heard = listen((corpus / manifest.audio.file).read_bytes())
+            self.known[heard.sha256] = known
+            if manifest.variant == "audible":
+                self.scripts["\n".join(self._lines(known.dialogue))] = known
+
+    def respond(self, call: Call) -> Act:
+        try:
+            asked = self._read(call)
+        except _Invalid as problem:
+            return problem.act
+        self.asked.append(asked)
+        return json_act(completion(self.answer(asked.prompt, asked.audio)))
+
+    # --- characters
+
+    def answer(self, prompt: str, audio: Heard | None) -> str:
+        options = dict(_OPTION.findall(prompt))
+        if self.part == "echo":
+            return prompt
+        if self.part == "refuse":
+            return "I'm sorry, but I can't help with that."
+        if self.part == "always-pivot":
+            return next((k for k, shown in options.items() if shown.startswith("pivot")), "A")
+        if self.part == "random":
+            sent = f"{prompt} {audio.sha256 if audio else ''}"
+            choices = list(options) or ["yes", "no"]
+            drawn = random.Random(hashlib.sha256(sent.encode()).digest())
+            return drawn.choice(choices)
+        known = self.known.get(audio.sha256) if audio else self._by_script(prompt)
+        if known is None:
+            return "A" if options else "no"
+        return self._informed(
+            prompt, options, known, hears=self.part == "perfect" and audio is not None
+        )
+
+    def _informed(self, prompt: str, options: dict[str, str], known: Known, *, hears: bool) -> str:
+        manifest = known.manifest
+        if "yes or no" in prompt or "yes or no" in prompt.casefold():
+            return "yes" if hears and self._sounding(prompt, manifest) else "no"
+        if "words" in prompt and not options:
+            return self._summary(known, hears=hears)
+        if "ummar" in prompt:
+            return self._summary(known, hears=hears)
+        if any(shown.startswith("pivot: ") for shown in options.values()):
+            event = self._event(prompt, manifest)
+            label = event.reaction if event else "ambient"
+            if hears and event is not None and event.heard is None:
+                label = "ambient"  # nothing sounds, so nobody can be reacting to it
+            return next(k for k, shown in options.items() if shown.startswith(f"{label}: "))
+        places = {place.name: place.id for place in self.bank.locations}
+        if options and all(shown in places for shown in options.values()):
+            at = manifest.location if hears and manifest.variant != "speech-only" else None
+            return next((k for k, shown in options.items() if places[shown] == at), "A")
+        event = self._event(prompt, manifest)
+        if hears:
+            wanted = event.heard if event else None
+            if manifest.variant == "speech-only":
+                wanted = None
+            return next((k for k, shown in options.items() if self.sounds[shown] == wanted), "A")
+        said = "\n".join(self._lines(known.dialogue))
+        named = {m.sound for m in self.namer.named_in(said, tiers=("name",))}
+        return next((k for k, shown in options.items() if self.sounds[shown] in named), "A")
+
+    def _summary(self, known: Known, *, hears: bool) -> str:
+        text = "Two people talk with each other about everyday things."
+        if hears and known.manifest.variant != "speech-only":
+            heard = [e.heard for e in known.manifest.events if e.heard]
+            text += "".join(f" One hears {self.bank.sound(s).names[0]}." for s in heard)
+        return text
+
+    # --- what they go by
+
+    def _event(self, prompt: str, manifest: Manifest) -> MixedEvent | None:
+        found = _TIME.findall(prompt.rpartition("\n\n")[2])
+        if not found or not manifest.events:
+            return manifest.events[0] if manifest.events else None
+        return min(manifest.events, key=lambda e: abs(e.salient_s - float(found[0])))
+
+    def _sounding(self, prompt: str, manifest: Manifest) -> bool:
+        t = float(_TIME.findall(prompt)[0])
+        return any(
+            e.heard is not None and e.start_s - 0.06 <= t <= e.end_s + 0.06 for e in manifest.events
+        )
+
+    def _by_script(self, prompt: str) -> Known | None:
+        lines = re.findall(r"^\[[\d.]+-[\d.]+\] [AB]: (.*)$", prompt, re.MULTILINE)
+        words = [" ".join(re.sub(r"\[[^\]]*\]", " ", line).split()) for line in lines]
+        return self.scripts.get("\n".join(words))
+
+    @staticmethod
+    def _lines(dialogue: Dialogue) -> list[str]:
+        return [plain_text(utterance) for utterance in dialogue.utterances]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("--character", choices=CHARACTERS, default="perfect")
+    parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
+    given = parser.parse_args()
+    ended = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ended.set())
+    server = SceneServer(given.corpus, given.character, given.port)
+    server.keep_bodies = False
+    with server:
+        sys.stdout.write(server.url + "\n")
+        sys.stdout.flush()
+        ended.wait()
+
+
+if __name__ == "__main__":
+    main()
