@@ -57,6 +57,9 @@ def mix(
     speech_only: bool = typer.Option(
         False, "--speech-only", help="Make twins of the voices alone, in their room."
     ),
+    allow_overlap: bool = typer.Option(
+        False, "--allow-overlap", help="Let two sounds overlap, which is refused otherwise."
+    ),
     only: list[str] = typer.Option(
         [], "--only", metavar="ID", help="Mix only this scene. Repeatable, or ids with commas."
     ),
@@ -100,13 +103,16 @@ def mix(
     form = next((known for known in FORMATS if known == audio_format), None)
     if form is None:
         raise UsageError("--format", repr(audio_format), ", ".join(FORMATS))
+    chosen = load_mix_preset(preset)
+    if allow_overlap:
+        chosen = chosen.model_copy(update={"allow_overlap": True})
     opened = Corpus(corpus)
     with _progress("Mixing") as on_done:
         report = mix_corpus(
             opened,
             opened.bank(bank),
             load_library(sounds),
-            load_mix_preset(preset),
+            chosen,
             twins=TwinRequest(tuple(mute), tuple(swap_sound), speech_only),
             form=form,
             stems=stems,

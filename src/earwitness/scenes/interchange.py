@@ -147,7 +147,7 @@ def write_labels(corpus: Corpus, form: str, folder: Path) -> int:
         raise UsageError("--format", repr(form), ", ".join(LABELS))
     suffix, write = LABELS[form]
     count = 0
-    for manifest in manifests(corpus.folder):
+    for manifest in manifests(corpus):
         atomic_write_text(folder / f"{manifest.scene}{suffix}", write(manifest))
         count += 1
     if not count:

@@ -16,7 +16,7 @@ manifest names the same inputs is left as it is.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 MIXES = "mixes"
 TWINS = "twins"
 STEMS = "stems"
+ROOMS = "rooms"
 CARD = "mixes.yaml"
 Format = Literal["wav", "flac"]
 FORMATS: tuple[Format, ...] = ("wav", "flac")
@@ -199,6 +200,8 @@ def mix_corpus(
         plans, unspoken = plan_corpus_mix(
             corpus, bank, library, preset, twins, only=only, limit=limit, shard=shard
         )
+        if shard == (1, 1):
+            _sweep(corpus.folder)
         report = MixReport(scenes=len(plans), unspoken=unspoken, complete=whole)
         jobs = _jobs(plans, corpus.folder, library.folder, twins, form, stems, report)
         done = report.found
@@ -218,6 +221,13 @@ def mix_corpus(
         if whole:
             write_atomically(corpus.path(CARD), _card(library, preset, form, report))
     return report
+
+
+def _sweep(corpus: Path) -> None:
+    """Remove what a kill left half written; only while no other process works here."""
+    for name in (MIXES, TWINS, STEMS, ROOMS):
+        for part in (corpus / name).rglob(".earwitness-*.part"):
+            part.unlink()
 
 
 def _rendered(jobs: Sequence[MixJob], workers: int) -> Iterable[MixDone]:
@@ -429,10 +439,17 @@ def plan_one(
     return plans[0]
 
 
-def manifests(corpus: Path, variant: str = AUDIBLE) -> Iterable[Manifest]:
-    """Manifests of all mixed scenes (or twins), by scene id."""
-    folder = manifest_file(corpus, "x", variant).parent
-    return (read_manifest(path) for path in sorted(folder.glob("*.json")))
+def manifests(corpus: Corpus, variant: str = AUDIBLE) -> Iterator[Manifest]:
+    """Manifests of the corpus's mixed scenes (or of twins), in its order; those that are not mixed are passed over.
+
+    Raises
+    ------
+    DataError: one is broken.
+    """
+    for scenario, _ in corpus.scenes():
+        path = manifest_file(corpus.folder, scenario.id, variant)
+        if path.is_file():
+            yield read_manifest(path)
 
 
 __all__ = [
