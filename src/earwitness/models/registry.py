@@ -43,8 +43,11 @@ BUILT_IN: Mapping[str, str] = {
     "openai": "earwitness.models.openai_chat:open",
     "google": "earwitness.models.google_chat:open",
     "anthropic": "earwitness.models.anthropic_chat:open",
+    "mistral": "earwitness.models.mistral_chat:open",
     "endpoint": "earwitness.models.endpoint:open",
     "python": "earwitness.models.python_function:open",
+    "command": "earwitness.models.command:open",
+    "cascade": "earwitness.models.cascade:open",
     "baseline": "earwitness.models.baseline:open",
 }
 TEXT_BUILT_IN: Mapping[str, str] = {
