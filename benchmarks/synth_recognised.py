@@ -159,7 +159,7 @@ def classifier(seed: int) -> Any:
 
 
 def recognise(
-    data: Path, *, seed: int = 0, takes: int = 8, variants: int = 12, least: int = 2
+    data: Path, *, seed: int = 0, takes: int = 8, variants: int = 12, least: int = 2, few: int = 60
 ) -> Result:
     """Train on the real takes, test on ``takes`` synthetic ones of every class."""
     real = recordings(data, least)
@@ -170,7 +170,7 @@ def recognise(
         # Every class weighs the same, however many recordings it has.
         for audio in audios:
             number += 1
-            for variant in varied(audio, rng, max(variants, 60 // len(audios))):
+            for variant in varied(audio, rng, max(variants, few // len(audios))):
                 rows.append(features(variant))
                 labels.append(name)
                 groups.append(number)

@@ -35,7 +35,6 @@ SKIP_FEW = typer.Option(
 WORKERS = typer.Option(None, "--workers", min=1, help="Processes [default: one per processor].")
 
 group = typer.Typer(
-    help="Sound libraries: takes of events and ambiences, with licence, loudness and split.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )

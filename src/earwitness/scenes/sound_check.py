@@ -55,7 +55,7 @@ EVENT_GAP_S = 1.5
 EVENT_DB = 35.0
 DULL_HZ, BRIGHT_HZ = 6_000.0, 12_000.0
 SHORT_AMBIENCE_S = 10.0
-STANDS_OUT_LU = 10.0
+STANDS_OUT_LU = 12.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +190,10 @@ def _check_event(
     loud = sounding_blocks(audio)
     lead = int(loud[0]) * BLOCK_S
     tail = audio.seconds - (int(loud[-1]) + 1) * BLOCK_S
+    shortest = wanted[0] if wanted else 0.0
     for end, seconds in (("beginning", lead), ("end", tail)):
-        if seconds > LEAD_S + PAD_S:
+        # What dies away may be kept to make a take as long as the bank wants it.
+        if seconds > LEAD_S + PAD_S and (end == "beginning" or take.duration_s > shortest):
             yield _found("S104", take.path, f"{seconds:.2f} s of silence at its {end}", f"at most {LEAD_S + PAD_S:g} s")  # fmt: skip
     gaps = np.diff(sounding_blocks(audio, EVENT_DB)) * BLOCK_S
     parts = 1 + int(np.count_nonzero(gaps > EVENT_GAP_S))
@@ -208,9 +210,15 @@ def _check_ambience(take: Take, audio: Audio) -> Iterator[SoundFinding]:
         yield _found("S301", take.path, f"{take.duration_s:.1f} s", f"at least {SHORT_AMBIENCE_S:g} s")  # fmt: skip
     levels = k_weighted(audio, (1.0,) * audio.channels).momentary_lufs()
     heard = levels[~np.isnan(levels)]
-    if len(heard) and heard.max() - take.loudness_lufs > STANDS_OUT_LU:
-        over = float(heard.max()) - take.loudness_lufs
-        yield _found("S302", take.path, f"a moment {over:.0f} LU over the whole", f"at most {STANDS_OUT_LU:g} LU")  # fmt: skip
+    # The median and not the loudness of the whole, which gating would give to the event alone.
+    over = float(heard.max() - np.median(heard)) if len(heard) else 0.0
+    if over > STANDS_OUT_LU:
+        yield _found(
+            "S302",
+            take.path,
+            f"a moment {over:.0f} LU over the rest",
+            f"at most {STANDS_OUT_LU:g} LU",
+        )
 
 
 def _check_classes(library: SoundLibrary) -> Iterator[SoundFinding]:

@@ -19,13 +19,16 @@ from earwitness.scenes.sounds import SHARED, SoundLibrary, Take
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    Samples = npt.NDArray[np.float64]
     Spectrum = npt.NDArray[np.complex128]
 
 RATE_HZ = 8_000
 LONGEST_S = 20.0
-ALIKE = 0.5
+TAPER_S = 0.03
+ALIKE = 0.8
+OVERLAP = 0.5
 IN_PHASE = 0.2
-"""The second is for the phase correlation: a copy that has been through Ogg Vorbis at its lowest quality is at 0.3."""
+"""The last is for the phase correlation: a copy that has been through Ogg Vorbis at its lowest quality is at 0.3."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +46,14 @@ def twin_score(first: Audio, second: Audio) -> float:
     Examples
     --------
     >>> noise = np.random.default_rng(0).normal(0, 0.1, (2, 16000)).astype(np.float32)
-    >>> twin_score(Audio(noise[0], 8000), Audio(noise[0][2000:] / 2, 8000)) > 0.5
+    >>> twin_score(Audio(noise[0], 8000), Audio(noise[0][2000:] / 2, 8000)) > 0.8
     True
-    >>> twin_score(Audio(noise[0], 8000), Audio(noise[1], 8000)) > 0.1
-    False
+    >>> twin_score(Audio(noise[0], 8000), Audio(noise[1], 8000))
+    0.0
     """
     a, b = _reduced(first), _reduced(second)
     size = _size(len(a) + len(b))
-    return _score(np.fft.rfft(a, size), np.fft.rfft(b, size), size)
+    return _score(a, b, np.fft.rfft(a, size), np.fft.rfft(b, size), size)
 
 
 def _size(n: int) -> int:
@@ -59,27 +62,39 @@ def _size(n: int) -> int:
     return int(next_fast_len(n, real=True))
 
 
-def _reduced(audio: Audio) -> npt.NDArray[np.float64]:
+def _reduced(audio: Audio) -> Samples:
     mono = resample(to_mono(audio), RATE_HZ).samples[: int(LONGEST_S * RATE_HZ)]
-    return mono.astype(np.float64)
+    taper = min(len(mono) // 2, int(TAPER_S * RATE_HZ))
+    flank = np.sin(np.pi / 2 * np.arange(taper) / max(1, taper)) ** 2
+    made = mono.astype(np.float64)
+    # Without it, the edges of two hums have the same phase at every frequency.
+    made[:taper] *= flank
+    made[len(made) - taper :] *= flank[::-1]
+    return made
 
 
-def _score(a: Spectrum, b: Spectrum, size: int) -> float:
-    energy = float(np.sqrt(np.square(np.abs(a)).sum() * np.square(np.abs(b)).sum()))
-    cross = a * np.conj(b)
-    if energy <= 0:
+def _score(
+    a: Samples, b: Samples, spectrum_a: Spectrum, spectrum_b: Spectrum, size: int
+) -> float:  # fmt: skip
+    cross = spectrum_a * np.conj(spectrum_b)
+    correlation = np.abs(np.fft.irfft(cross, size))
+    lag = int(correlation.argmax())
+    lag = lag if lag < len(a) else lag - size
+    part_a = a[max(0, lag) : min(len(a), lag + len(b))]
+    part_b = b[max(0, -lag) : max(0, -lag) + len(part_a)]
+    energy = float(np.sqrt(np.square(part_a).sum() * np.square(part_b).sum()))
+    if len(part_a) < OVERLAP * min(len(a), len(b)) or energy <= 0:
         return 0.0
-    plain = float(np.abs(np.fft.irfft(cross, size)).max()) * size / (2 * energy)
-    if plain < ALIKE:
+    alike = abs(float(part_a @ part_b)) / energy
+    if alike < ALIKE:
         return 0.0
     # Frequencies without energy have no phase to compare; a take of 11 kHz must not be judged by its noise.
-    heard = (np.abs(a) > np.abs(a).max() * 1e-4) & (np.abs(b) > np.abs(b).max() * 1e-4)
-    count = int(np.count_nonzero(heard))
-    if count < 64:
-        return 0.0
+    heard = np.logical_and(*(np.abs(x) > np.abs(x).max() * 1e-4 for x in (spectrum_a, spectrum_b)))
     phases = np.where(heard, cross / np.maximum(np.abs(cross), 1e-30), 0)
-    in_phase = float(np.abs(np.fft.irfft(phases, size)).max()) * len(a) / count
-    return min(1.0, plain) if in_phase >= IN_PHASE else 0.0
+    in_phase = (
+        np.abs(np.fft.irfft(phases, size)).max() * len(cross) / max(1, np.count_nonzero(heard))
+    )
+    return alike if in_phase >= IN_PHASE else 0.0
 
 
 def find_twins(library: SoundLibrary) -> Iterator[Twins]:
@@ -102,6 +117,6 @@ def _twins_among(library: SoundLibrary, takes: tuple[Take, ...]) -> Iterator[Twi
     for i, first in enumerate(takes):
         for j in range(i + 1, len(takes)):
             if first.split != takes[j].split:
-                score = _score(spectra[i], spectra[j], size)
+                score = _score(reduced[i], reduced[j], spectra[i], spectra[j], size)
                 if score >= ALIKE:
                     yield Twins(first, takes[j], round(score, 3))

@@ -27,6 +27,7 @@ CACHED = 8192
 COLOUR_DB = 2.5
 TILT_DB = 1.0
 FLOOR_DB = (-56.0, -40.0)
+FLOOR_SHAPE_DB = (4.0, 0.0, -6.0, -14.0, -24.0)
 """How much recordings of one thing differ by place and microphone, and their noise under the sound's own level."""
 
 BAR = (1.0, 2.756, 5.404, 8.933, 13.34)
@@ -317,15 +318,17 @@ def recorded(rng: Rng, x: Signal) -> Signal:
     from scipy.fft import irfft, next_fast_len, rfft
 
     n = int(next_fast_len(len(x), real=True))
-    hz = np.log2(np.maximum(np.fft.rfftfreq(n, 1 / RATE), 20.0) / 1000)
-    knots = np.log2(np.array([60, 250, 1000, 4000, 14_000]) / 1000)
-    gain_db = np.interp(hz, knots, rng.normal(0, COLOUR_DB, 5)) + rng.normal(0, TILT_DB) * np.clip(
-        hz, -4, 4
-    )
-    made: Signal = irfft(rfft(x, n) * 10 ** (gain_db / 20), n)[: len(x)]
-    floor = shaped_noise(rng, len(x), [(30, 6), (200, 0), (2000, -10), (18_000, -24)])
-    loud = float(np.sqrt(np.mean(np.square(made))))
-    return made + loud * 10 ** (rng.uniform(*FLOOR_DB) / 20) * floor
+    octave = np.log2(np.maximum(np.fft.rfftfreq(n, 1 / RATE), 20.0) / 1000)
+    knots = np.log2(np.array([0.06, 0.25, 1, 4, 14]))
+    tilt_db = rng.normal(0, TILT_DB) * np.clip(knots, -4, 4)
+    gain = 10 ** (np.interp(octave, knots, rng.normal(0, COLOUR_DB, 5) + tilt_db) / 20)
+    heard = rfft(x, n) * gain
+    half = rng.standard_normal((2, len(heard)))
+    floor = (half[0] + 1j * half[1]) * 10 ** (np.interp(octave, knots, FLOOR_SHAPE_DB) / 20)
+    # Levels by Parseval's theorem, so that one transform makes both.
+    share = np.sqrt(np.square(np.abs(heard)).sum() / np.square(np.abs(floor)).sum())
+    made: Signal = irfft(heard + floor * share * 10 ** (rng.uniform(*FLOOR_DB) / 20), n)
+    return made[: len(x)]
 
 
 def finish(rng: Rng, x: Signal, *, fade_s: float = 0.005, release_s: float = 0.03) -> Signal:

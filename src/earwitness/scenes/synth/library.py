@@ -28,6 +28,8 @@ SOURCE = "made by earwitness sounds synth"
 SPARE = 0.95
 """A take may be this much shorter than the bank's shortest before its dying away is kept."""
 
+LOUDEST_LUFS = -12.0
+
 AMBIENCE_LUFS = -30.0
 """All ambiences are written at one loudness, so that libraries are easy to listen through."""
 
@@ -84,13 +86,25 @@ def make_sound(sound: str, seed: int, number: int, shortest_s: float = 0.0) -> A
     if sound not in recipes():
         raise UsageError(f"sound {sound!r}", "no recipe", "one of " + ", ".join(recipes()))
     rng = stream(seed, "synth", "sound", sound, str(number))
-    made = finish(rng, recorded(rng, recipes()[sound](rng)))
+    # A little silence first, so that no fade takes the edge off a stroke.
+    raw = np.concatenate([np.zeros(length(0.01)), recorded(rng, recipes()[sound](rng))])
+    made = finish(rng, raw)
     samples = trim(Audio(made.astype(np.float32), RATE)).samples.astype(np.float64)
     if len(samples) < length(shortest_s):
         padded = np.pad(made, (0, length(shortest_s)))
         start = int(np.flatnonzero(np.abs(made) > np.abs(made).max() / 100)[0])
         samples = padded[max(0, start - length(0.02)) :][: length(shortest_s)]
-    return Audio(finish_edges(samples).astype(np.float32), RATE)
+    return not_too_loud(Audio(finish_edges(samples).astype(np.float32), RATE))
+
+
+def not_too_loud(audio: Audio) -> Audio:
+    """Turned down to :data:`LOUDEST_LUFS` if louder: a steady tone at full scale is no recording."""
+    from earwitness.audio.loudness import integrated_loudness
+
+    gain = integrated_loudness(audio).gain_db_to(LOUDEST_LUFS)
+    if gain is None or gain >= 0:
+        return audio
+    return Audio((audio.samples * np.float64(10 ** (gain / 20))).astype(np.float32), audio.rate)
 
 
 def finish_edges(x: Signal) -> Signal:
