@@ -110,9 +110,9 @@ def test_a_program_that_takes_too_long_is_ended_with_what_it_started(
     program: Any, request_: Request, tmp_path: Path
 ) -> None:
     sign = tmp_path / "alive"
+    child = f"import time; time.sleep(1.5); open({str(sign)!r}, 'w')"
     line = program(
-        "import subprocess\n"
-        f"subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(1.5); open({str(sign)!r}, \"w\")'])\n"
+        f"import subprocess\nsubprocess.Popen([sys.executable, '-c', {child!r}])\n"
         "sys.stderr.write('loading'); sys.stderr.flush(); time.sleep(60)"
     )
     began = time.monotonic()

@@ -48,6 +48,7 @@ BUILT_IN: Mapping[str, str] = {
     "python": "earwitness.models.python_function:open",
     "command": "earwitness.models.command:open",
     "cascade": "earwitness.models.cascade:open",
+    "replay": "earwitness.models.replay:open",
     "baseline": "earwitness.models.baseline:open",
 }
 TEXT_BUILT_IN: Mapping[str, str] = {
