@@ -69,10 +69,10 @@ def _open_offline(name: str, options: Mapping[str, Any], bank: Bank) -> Judge:
         )
     if options:
         raise UsageError(f"judge {READER}", f"option {next(iter(options))!r}", "no options")
-    from earwitness.models.embedders.packaged import open_packaged
+    from earwitness.models.embedders.static import StaticEmbedder
     from earwitness.scenes.reader.judge import OfflineReader
 
-    return OfflineReader(bank, open_packaged())
+    return OfflineReader(bank, StaticEmbedder())
 
 
 def authors_of(config: CorpusConfig, order: WritingOrder) -> tuple[Author, ...]:

@@ -14,7 +14,14 @@ from earwitness.errors import UsageError
 from earwitness.models.protocols import Embedder
 
 ENTRY_POINTS = "earwitness.embedders"
-FORMS = ("local/minilm", "hub/OWNER/NAME", "openai/NAME", "offline/hashed")
+FORMS = ("local/minilm", "local/wordllama", "hub/OWNER/NAME", "openai/NAME", "offline/hashed")
+
+BUILT_IN: Mapping[str, str] = {
+    "local/minilm": "earwitness.models.embedders.packaged:open_packaged",
+    "local/wordllama": "earwitness.models.embedders.static:StaticEmbedder",
+    "offline/hashed": "earwitness.models.embedders.hashed:HashedEmbedder",
+}
+"""Those that take no options."""
 
 
 def default_embedder() -> str:
@@ -54,13 +61,12 @@ def open_embedder(name: str | None = None, options: Mapping[str, Any] | None = N
         from earwitness.models.embedders.service import open_service
 
         return open_service(rest, given)
-    if chosen in ("local/minilm", "offline/hashed"):
+    if chosen in BUILT_IN:
         if given:
             raise UsageError(f"embedder {chosen}", f"option {next(iter(given))!r}", "no options")
-        from earwitness.models.embedders.hashed import HashedEmbedder
-        from earwitness.models.embedders.packaged import open_packaged
-
-        return open_packaged() if engine == "local" else HashedEmbedder()
+        module, _, opener = BUILT_IN[chosen].partition(":")
+        built: Embedder = getattr(importlib.import_module(module), opener)()
+        return built
     plugged = _plugged(engine)
     if plugged is None or not rest:
         raise UsageError(f"embedder {chosen!r}", "there is no such embedder", ", ".join(FORMS))

@@ -17,6 +17,7 @@ from earwitness.scenes.bank import Bank
 from earwitness.scenes.bank_names import Namer
 from earwitness.scenes.reader.disturbance import disturbance, first_sentence, mean_elsewhere
 from earwitness.scenes.reader.lexicon import Lexicon
+from earwitness.scenes.reader.topic import content
 from earwitness.scenes.reader.transcript import Read, Sentence, Turn
 
 if TYPE_CHECKING:
@@ -70,11 +71,15 @@ class Measurer:
 
     def texts(self, talk: Read) -> list[str]:
         """Texts of a transcript whose vectors are needed."""
+        sentences = [sentence for turn in talk.turns for sentence in turn.sentences]
         return [
-            text
-            for turn in talk.turns
-            for text in (turn.plain, *(sentence.plain for sentence in turn.sentences))
+            *(self.content(said) for said in (*talk.turns, *sentences)),
+            *(sentence.plain for sentence in sentences),
         ]
+
+    def content(self, said: Turn | Sentence) -> str:
+        """The words that say what it is about."""
+        return content(said.words, self._lexicon)
 
     def measure(self, talk: Read, vectors: Vectors) -> list[EventFeatures]:
         """Features of every sound of a transcript, in order."""
@@ -87,7 +92,7 @@ class Measurer:
         before, after = talk.turns[:start], talk.turns[start:end]
         known = {stem(word) for turn in before for word in turn.words}
         usual = self._usual_likeness(before, vectors)
-        prior = [vectors[turn.plain] for turn in before[-3:]]
+        prior = [vectors[self.content(turn)] for turn in before[-3:]]
         scores = [self._turn_score(turn, known, usual, prior, vectors) for turn in after]
         first = scores[0] if scores else _Score()
         second = scores[1] if len(scores) > 1 else _Score()
@@ -229,8 +234,7 @@ class Measurer:
         place = scores[heard_at].index
         prior, rest = turns[:start], turns[begin + 1 : end]
         topic = {stem(w) for turn in prior for w in turn.words if w not in self._lexicon.common}
-        left = [w for sentence in remark.sentences[place + 1 :] for w in sentence.words]
-        ahead = [w for sentence in remark.sentences[:place] for w in sentence.words]
+        usual = self._cohesion(prior, vectors)
         back = [self._share(turn, topic) for turn in rest]
         close = [self._nearest(turn, prior, vectors) for turn in rest]
         near = [self._nearest(turn, turns[begin : begin + 2], vectors) for turn in rest[1:5]]
@@ -245,23 +249,31 @@ class Measurer:
             "near": float(np.mean(near)) if near else 0.0,
             "nearer_topic": float(np.mean(close[1:5]) - np.mean(near)) if near else 0.0,
             "same_turn": self._return(remark, place, prior, vectors),
-            "goes_on": min(len(left), 20) / 20.0,
-            "goes_before": min(len(ahead), 20) / 20.0,
+            "back_later": float(np.mean(back[1:5])) if back[1:] else 0.0,
+            "relative": float(np.mean(close[1:5])) - usual if close[1:] else 0.0,
         }
+
+    def _cohesion(self, turns: Sequence[Turn], vectors: Vectors) -> float:
+        """How near each turn is to the nearest other, on average."""
+        near = [
+            self._nearest(turn, [*turns[:n], *turns[n + 1 :]], vectors)
+            for n, turn in enumerate(turns)
+        ]
+        return float(np.mean(near)) if len(near) > 1 else 0.3
 
     def _share(self, turn: Turn, of: set[str]) -> float:
         content = {stem(word) for word in turn.words if word not in self._lexicon.common}
         return min(len(content & of), 2) / 2.0
 
     def _nearest(self, turn: Turn, others: Sequence[Turn], vectors: Vectors) -> float:
-        here = vectors[turn.plain]
-        return max((float(here @ vectors[other.plain]) for other in others), default=0.0)
+        here = vectors[self.content(turn)]
+        return max((float(here @ vectors[self.content(other)]) for other in others), default=0.0)
 
     def _return(self, turn: Turn, place: int, prior: Sequence[Turn], vectors: Vectors) -> float:
         """How much nearer the end of the remarking turn is to the talk before than the remark itself."""
         if place + 1 >= len(turn.sentences) or not prior:
             return 0.0
-        to = np.stack([vectors[other.plain] for other in prior])
+        to = np.stack([vectors[self.content(other)] for other in prior])
         remark = float((to @ vectors[turn.sentences[place].plain]).max())
         rest = max(float((to @ vectors[s.plain]).max()) for s in turn.sentences[place + 1 :])
         return rest - remark
@@ -323,7 +335,7 @@ REFERENCE = (
 )  # fmt: skip
 TAKEOVER = (
     "mentions", "mentions_late", "back_soon", "close", "near", "nearer_topic", "same_turn",
-    "goes_on", "goes_before",
+    "back_later", "relative",
 )  # fmt: skip
 DISTURBED = (
     "any", "cut", "comma_cut", "strong", "restart", "inside", "repair", "open_end", "opens_with_heard",

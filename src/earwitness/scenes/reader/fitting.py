@@ -104,10 +104,10 @@ def fit(cases: Sequence[tuple[str, EventFeatures]]) -> dict[str, dict[str, float
 async def fitted(path: Path) -> dict[str, Any]:
     """The content of ``weights.yaml`` for a file of snippets, default bank, packaged embedder."""
     from earwitness.models.embedders.hashes import embedder_hash
-    from earwitness.models.embedders.packaged import open_packaged
+    from earwitness.models.embedders.static import StaticEmbedder
 
     snippets = load_snippets(path)
-    embedder = open_packaged()
+    embedder = StaticEmbedder()
     cases = await measured(snippets, load_bank(), embedder)
     return {
         "fitted_on": {"file": path.name, "hash": snippets.hash, "sounds": len(cases)},

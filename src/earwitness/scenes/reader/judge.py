@@ -1,4 +1,4 @@
-"""``offline/reader`` as a judge: no language model, no network; one small sentence encoder and word lists."""
+"""``offline/reader`` as a judge: no language model, no network; a table of word vectors and word lists."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class OfflineReader:
     Parameters
     ----------
     bank: whose sounds' names it knows, and whose language decides the word lists.
-    embedder: the one its weights were fitted with, ``local/minilm``.
+    embedder: the one its weights were fitted with, ``local/wordllama``.
 
     Raises
     ------
@@ -146,7 +146,7 @@ class OfflineReader:
                     opinions.append(Opinion(failed=f"no mark of {missing[0]} in the transcript"))
                     continue
                 reactions = {event: most_probable(found[event]) for event in case.events}
-                topic = topic_of(talk, reactions, self._vectors)
+                topic = topic_of(talk, reactions, self._lexicon, self._vectors)
                 opinions.append(Opinion(Verdict(topic, reactions)))
             for text in set(texts) - set(self._measurer.anchors):
                 self._vectors.pop(text, None)
