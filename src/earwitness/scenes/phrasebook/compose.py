@@ -28,13 +28,14 @@ from earwitness.scenes.scenario import PlannedEvent, Scenario
 from earwitness.stats.streams import stream
 
 _UTTERANCES = (10, 10, 11, 11, 11, 12, 12, 12, 13, 13)
-_SECONDS = (103.0, 26.0)
+_SECONDS = (88.0, 38.0)
 """Mean and standard deviation of what a scene aims at, in seconds. Turns end with whole sentences, so that scenes
 speak for some seconds more: 120 s on average, as the paper's (120.4 s, standard deviation 18.8 s)."""
-_SECONDS_RANGE = (80.0, 134.0)
-_SECONDS_UNDISTURBED = (88.0, 152.0)
+_SECONDS_RANGE = (58.0, 132.0)
+_SECONDS_UNDISTURBED = (85.0, 152.0)
 _SECONDS_SPOKEN = (80.5, 164.0)
 """A scene that would speak for less or more is made again with turns in proportion."""
+_INSIDE = 1.06
 _TRIES = 3
 _APART = 2
 """Least number of utterances between the places of two events, whatever their reactions."""
@@ -62,16 +63,23 @@ class Composer:
         first = shape.below(2)
         topic = self.topic(scenario, seed)
         # Lengths are settled on the talk that nothing disturbs, so that they tell nothing of reactions.
+        # What reacts then gets as many words as the talk it replaces.
+        lengths: list[int] = []
         for react, (low, high) in ((False, _SECONDS_UNDISTURBED), (True, _SECONDS_SPOKEN)):
             for _ in range(_TRIES):
-                turns = self._turns(scenario, subject, seed, places, words, first, react=react)
+                turns = self._turns(
+                    scenario, subject, seed, places, words, first, lengths if react else None
+                )
                 timeline = _timeline(turns, scenario.events, places)
                 dialogue = Dialogue(scenario.id, topic, timeline)
                 seconds = spoken_seconds(dialogue)
                 if low <= seconds <= high:
                     break
-                scale = (low + high) / 2 / seconds
+                scale = (_INSIDE * low if seconds < low else high / _INSIDE) / seconds
                 words = [min(max(round(n * scale), 10), _MOST_WORDS) for n in words]
+                lengths = [min(round(n * scale), _MOST_WORDS) for n in lengths]
+            if not react:
+                lengths = [turn.length for turn in turns]
         return dialogue
 
     def topic(self, scenario: Scenario, seed: int) -> str:
@@ -124,10 +132,11 @@ class Composer:
         places: Sequence[int],
         words: Sequence[int],
         first: int,
-        *,
-        react: bool,
+        lengths: Sequence[int] | None,
     ) -> list[Turn]:
-        events = scenario.events if react else ()
+        """Every turn; nothing reacts if ``lengths``, the words of the undisturbed turns, are not known yet."""
+        events = scenario.events if lengths is not None else ()
+        lengths = lengths if lengths is not None else words
         reactions = Draws(stream(seed, "phrasebook", scenario.id, "reactions"))
         reactor = Reactor(
             self.bank,
@@ -154,7 +163,7 @@ class Composer:
         )
         base = talk.turns([words[n] for n in own], first)
         if pivot is not None:
-            base = self._pivoted(base, own, pivot, scenario, places, words, reactor, after)
+            base = self._pivoted(base, own, pivot, scenario, places, lengths, reactor, after)
         turns: list[Turn] = []
         rest = iter(base)
         for n in range(count):
@@ -170,10 +179,19 @@ class Composer:
                 said, reply = reactor.exchange(event, turns[-1], bridge, fit)
                 speaker = 1 - turns[-1].speaker
                 turns.append(Turn(speaker, 0, [said]))
-                turns.append(Turn(1 - speaker, 0, [reply], facet=turns[-2].facet))
+                room = min(lengths[n] + lengths[n + 1] - turns[-1].length, _MOST_WORDS - _SLACK)
+                turns.append(Turn(1 - speaker, room, [reply], facet=turns[-2].facet))
+                if pivot is not None and places[pivot] < n:
+                    opened = first if places[pivot] % 2 == 0 else 1 - first
+                    side = "ab"[turns[-1].speaker != opened]
+                    sound = events[pivot]
+                    fit = self._fit(self._others(events, sound), None, sound.sound)
+                    reactor.more(sound, turns[-1], side, fit)
+                else:
+                    talk.more(turns[-1])
             elif n - 1 not in extra:
                 turns.append(next(rest))
-                self._react(events, places, n, turns[-1], words[n], reactor)
+                self._react(events, places, n, turns[-1], lengths[n], reactor)
         for turn in turns:
             if turn.length > _MOST_WORDS:
                 _shorten(turn, _MOST_WORDS - _SLACK)

@@ -16,7 +16,9 @@ from earwitness.scenes.scenario import SPLITS, PlannedEvent, Split
 _SENTENCE = re.compile(r"(?<=[^.][.!?]) (?=[^\W\d_])")
 _ASKS, _ASKS_OFTEN = 0.35, 0.5
 """How often a turn after a pivot ends with a question; more often where only one of the two asks."""
-_LINKED = 0.6
+_LEAST = 7
+"""A further sentence about a sound is added while this many words are left; on average turns then come out even."""
+_LINKED = 0.75
 """How often a further sentence of such a turn begins with a linking word."""
 _REPLIES = 0.7
 """How often such a turn begins with a word on what the other said, when nothing was asked."""
@@ -112,7 +114,7 @@ class Reactor:
         answer: str | None = None
         made: list[Turn] = []
         for n, length in enumerate(words):
-            turn = Turn((first + n) % 2, length)
+            turn = Turn((first + n) % 2, length, least=_LEAST)
             side = "ab"[n % 2]
             values["kin"] = pool[self.draws.below(len(pool))]
 
@@ -137,13 +139,25 @@ class Reactor:
                 turn.sentences.append(self._link(say(body)[0], allowed[n]))
             answer = None
             if asks:
-                question, answer = say(question_list)
+                question, answer = self.speech.say(
+                    [question_list], values, _both(allowed[n], allowed[n + 1]), group=self.group
+                )
                 turn.sentences.append(question)
                 turn.asks = True
             if last:
                 turn.sentences.append(say(f"{key}.end")[0])
             made.append(turn)
         return made
+
+    def more(self, event: PlannedEvent, turn: Turn, side: str, allowed: Allowed) -> None:
+        """Go on about a pivot's sound for as long as the turn has room."""
+        key = f"pivot.{event.register}"
+        body = f"{key}.turn_{side}" if f"{key}.turn_a" in self.book.lists else f"{key}.turn"
+        pool = self._kin(event)
+        values: dict[str, Value] = {**self.words_for(event).values()}
+        while turn.room:
+            values["kin"] = pool[self.draws.below(len(pool))]
+            turn.sentences.append(self.speech.say([body], values, allowed, group=self.group)[0])
 
     def _link(self, sentence: str, allowed: Allowed) -> str:
         linked = self.speech.link(sentence, "pivot.linker", _LINKED, group=self.group)
@@ -155,6 +169,10 @@ class Reactor:
         kind = next((name for name, wanted in kinds.items() if tags & set(wanted)), "default")
         words = self.book.pools[f"kin.{kind}"]
         return words[self.group :: len(SPLITS)]
+
+
+def _both(here: Allowed, there: Allowed) -> Allowed:
+    return lambda text: here(text) and there(text)
 
 
 def sentences(text: str) -> list[str]:

@@ -35,7 +35,7 @@ _NEW_FACET = 0.55
 """How often the next facet is one that was not mentioned yet."""
 _LINKED = 0.3
 """How often a reason or an afterthought begins with a linking word."""
-_LEAST = 7
+_LEAST = 9
 """A further sentence is added while this many words are left of what a turn should have."""
 
 
@@ -48,6 +48,7 @@ class Turn:
     sentences: list[str] = field(default_factory=list)
     asks: bool = False
     facet: Noun | None = None
+    least: int = _LEAST
 
     @property
     def length(self) -> int:
@@ -57,7 +58,7 @@ class Turn:
     @property
     def room(self) -> bool:
         """Whether another sentence fits."""
-        return self.words - self.length >= _LEAST
+        return self.words - self.length >= self.least
 
 
 class Speech:
@@ -169,6 +170,14 @@ class Talk:
         noun = facet or self._subject.topic
         return self._say(("talk.bridge",), at, {"f": known(noun, self._speech.book.language)})
 
+    def more(self, turn: Turn) -> None:
+        """Go on about the facet last spoken of for as long as the turn has room."""
+        names = ("claim", "reason", "reason_any", "claim_any")
+        for name in names:
+            if not turn.room:
+                break
+            self._add(name, turn, 0)
+
     def _say(self, keys: Sequence[str], at: int, values: Mapping[str, Value]) -> str:
         return self._speech.say(keys, values, self._allowed[at])[0]
 
@@ -226,9 +235,9 @@ class Talk:
     def _open(self, turn: Turn) -> None:
         draw = self._draws.uniform()
         values = self._values(self._facet())
-        if draw < 0.3:
+        if draw < 0.25:
             turn.sentences.append(self._say([f"talk.anchor_{self._setting}"], 0, values))
-        elif draw < 0.7:
+        elif draw < 0.6:
             turn.sentences.append(self._say([f"roles.{role}" for role in self._roles], 0, values))
         kind = "phrase" if self._subject.kind == "bare" else self._subject.kind
         turn.sentences.append(self._say([f"talk.open_{kind}"], 0, values))
