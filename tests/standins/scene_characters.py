@@ -19,6 +19,7 @@ import signal
 import sys
 import threading
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from earwitness.scenes.bank_names import Namer
@@ -43,6 +44,18 @@ class Known:
     dialogue: Dialogue
 
 
+@lru_cache(maxsize=4)
+def known_files(corpus: Path) -> dict[str, Known]:
+    """Every mix and twin of a corpus by the hash of its samples."""
+    dialogues = {dialogue.scenario: dialogue for dialogue in Corpus(corpus).dialogues()}
+    found = {}
+    for path in sorted((*corpus.glob("mixes/*.json"), *corpus.glob("twins/*/*.json"))):
+        manifest = read_manifest(path)
+        heard = listen((corpus / manifest.audio.file).read_bytes())
+        found[heard.sha256] = Known(manifest, dialogues[manifest.scene])
+    return found
+
+
 class SceneServer(OpenAIServer):
     """A listener of the scenes of one corpus."""
 
@@ -54,16 +67,12 @@ class SceneServer(OpenAIServer):
         self.bank = opened.bank()
         self.namer = Namer(self.bank)
         self.sounds = {sound.name: sound.id for sound in self.bank.sounds}
-        dialogues = {dialogue.scenario: dialogue for dialogue in opened.dialogues()}
-        self.known: dict[str, Known] = {}
-        self.scripts: dict[str, Known] = {}
-        for path in sorted((*corpus.glob("mixes/*.json"), *corpus.glob("twins/*/*.json"))):
-            manifest = read_manifest(path)
-            known = Known(manifest, dialogues[manifest.scene])
-            heard = listen((corpus / manifest.audio.file).read_bytes())
-            self.known[heard.sha256] = known
-            if manifest.variant == "audible":
-                self.scripts["\n".join(self._lines(known.dialogue))] = known
+        self.known = known_files(corpus)
+        self.scripts = {
+            "\n".join(self._lines(known.dialogue)): known
+            for known in self.known.values()
+            if known.manifest.variant == "audible"
+        }
 
     def respond(self, call: Call) -> Act:
         try:
