@@ -182,8 +182,8 @@ def test_a_certificate_nobody_vouches_for_will_not_get_better() -> None:
     inner = ssl.SSLCertVerificationError("self-signed certificate")
     outer = RuntimeError("outer")
     outer.__cause__ = inner
-    assert http._certificate_problem(outer)
-    assert not http._certificate_problem(RuntimeError("refused"))
+    assert http.certificate_problem(outer)
+    assert not http.certificate_problem(RuntimeError("refused"))
 
 
 @pytest.mark.parametrize(

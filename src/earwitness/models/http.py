@@ -203,12 +203,12 @@ class HttpCaller:
                 f"no complete answer within {self.timeout_s:g} s", "timeout", paid=True
             ) from None
         except (httpx.ConnectTimeout, httpx.PoolTimeout):
-            raise failed(f"no connection to {_place(url)} in time", "connection") from None
+            raise failed(f"no connection to {place_of(url)} in time", "connection") from None
         except httpx.ConnectError as error:
-            if _certificate_problem(error):
-                what = f"the certificate of {_place(url)} is not trusted: {self.redact.excerpt(str(error))}"
+            if certificate_problem(error):
+                what = f"the certificate of {place_of(url)} is not trusted: {self.redact.excerpt(str(error))}"
                 raise failed(what, "tls", retryable=False) from None
-            what = f"cannot connect to {_place(url)}: {self.redact.excerpt(str(error))}"
+            what = f"cannot connect to {place_of(url)}: {self.redact.excerpt(str(error))}"
             raise failed(what, "connection") from None
         except httpx.DecodingError:
             raise failed("the answer's compression is broken", "bad_reply", paid=True) from None
@@ -269,7 +269,8 @@ def _user_agent() -> str:
     return f"earwitness/{__version__}"
 
 
-def _certificate_problem(error: BaseException) -> bool:
+def certificate_problem(error: BaseException) -> bool:
+    """Whether a connection failed because nobody vouches for the other side."""
     seen: BaseException | None = error
     while seen is not None:
         if isinstance(seen, ssl.SSLCertVerificationError):
@@ -278,7 +279,8 @@ def _certificate_problem(error: BaseException) -> bool:
     return "CERTIFICATE_VERIFY_FAILED" in str(error)
 
 
-def _place(url: str) -> str:
+def place_of(url: str) -> str:
+    """Scheme, host and port of a URL, for messages."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.hostname}" + (f":{parts.port}" if parts.port else "")
 
@@ -376,6 +378,25 @@ def parsed(text: str) -> Any:
         return None
 
 
+def classified(code: int, codes: set[str], advised: str = "") -> tuple[str, bool]:
+    """Kind of an error and whether another try may help, by its status and the words it names itself with.
+
+    Parameters
+    ----------
+    codes: as :func:`error_codes` finds them.
+    advised: the service's own advice, ``true`` or ``false``; empty: none.
+    """
+    kind = _KINDS.get(code, "server" if code >= 500 else "bad_request")
+    retryable = code in _RETRYABLE or (code >= 500 and code not in _PERMANENT_5XX)
+    if advised in ("true", "false") and code >= 400:
+        retryable = advised == "true"
+    if codes & _QUOTA_WORDS:
+        kind, retryable = "quota", False
+    elif code < 500 and codes & _TOO_LARGE_WORDS:
+        kind, retryable = "too_large", False
+    return kind, retryable
+
+
 def error_from(
     service: str, answer: HttpAnswer, redact: Redactor, *, status: int | None = None, hint: str = ""
 ) -> ModelError:
@@ -386,17 +407,8 @@ def error_from(
     hint: what the user can do about an ``auth`` error.
     """
     code = answer.status if status is None else status
-    body = parsed(answer.text)
-    codes = error_codes(body)
-    kind = _KINDS.get(code, "server" if code >= 500 else "bad_request")
-    retryable = code in _RETRYABLE or (code >= 500 and code not in _PERMANENT_5XX)
     advised = answer.headers.get("x-should-retry", "").lower()
-    if advised in ("true", "false") and code >= 400:
-        retryable = advised == "true"
-    if codes & _QUOTA_WORDS:
-        kind, retryable = "quota", False
-    elif code < 500 and codes & _TOO_LARGE_WORDS:
-        kind, retryable = "too_large", False
+    kind, retryable = classified(code, error_codes(parsed(answer.text)), advised)
     message = f"{service}: HTTP {answer.status}"
     if status is not None and status != answer.status:
         message += f" with error {status}"

@@ -32,12 +32,22 @@ _FINISH: Mapping[str, FinishReason] = {
 }
 _BROKEN_OFF = frozenset({"error", "abort", "aborted", "cancelled"})
 _REASONING_CHARACTERS = 20_000
-_TYPE_STATUS = {
+TYPE_STATUS: Mapping[str, int] = {
     "rate_limit_error": 429, "rate_limit_exceeded": 429, "too_many_requests": 429,
     "insufficient_quota": 429, "overloaded_error": 529, "authentication_error": 401,
-    "invalid_api_key": 401, "permission_error": 403, "invalid_request_error": 400,
+    "server_error": 500, "session_expired": 500, "invalid_api_key": 401, "permission_error": 403,
+    "invalid_request_error": 400,
     "badrequesterror": 400, "not_found_error": 404, "notfounderror": 404,
 }  # fmt: skip
+
+
+_GENERAL = frozenset({"invalid_request_error", "server_error"})
+
+
+def status_of(words: set[str]) -> int | None:
+    """The status that goes with the most particular of the words an error is named with."""
+    known = sorted(words & set(TYPE_STATUS), key=lambda word: (word in _GENERAL, word))
+    return TYPE_STATUS[known[0]] if known else None
 
 
 def read_reply(service: str, answer: HttpAnswer, redact: Redactor, *, hint: str = "") -> Reply:
@@ -144,7 +154,7 @@ def _error_inside(
     code = error.get("code") if isinstance(error, dict) else None
     status = _status(code)
     if status is None:
-        status = next((_TYPE_STATUS[word] for word in sorted(codes) if word in _TYPE_STATUS), 500)
+        status = status_of(codes) or 500
     if is_blocked(status if status < 500 else 200, codes, holder):
         return _blocked(answer, holder, redact)
     raise error_from(service, answer, redact, status=status, hint=hint)

@@ -42,6 +42,7 @@ __all__ = [
 BUILT_IN: Mapping[str, str] = {
     "openai": "earwitness.models.openai_chat:open",
     "google": "earwitness.models.google_chat:open",
+    "openai-realtime": "earwitness.models.openai_realtime_chat:open",
     "anthropic": "earwitness.models.anthropic_chat:open",
     "mistral": "earwitness.models.mistral_chat:open",
     "endpoint": "earwitness.models.endpoint:open",
