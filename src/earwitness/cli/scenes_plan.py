@@ -60,8 +60,11 @@ def plan(
     min_takes: int = typer.Option(
         1, "--min-takes", min=1, help="Takes a sound needs in a split to be drawn there."
     ),
-    voices: Path | None = typer.Option(
-        None, "--voices", metavar="CAST", help="Plan only conduct that every voice can render."
+    voices: str | None = typer.Option(
+        None,
+        "--voices",
+        metavar="CAST",
+        help="Plan only conduct that every voice can render: default, kokoro, espeak or a file.",
     ),
     report: bool = typer.Option(
         False, "--report", help=f"Print every table of the plan and write {PAGE}."
@@ -85,13 +88,14 @@ def plan(
     from earwitness.scenes.bank_library import read_library
     from earwitness.scenes.corpus import CONFIG, Corpus
     from earwitness.scenes.corpus_plan import library_used, plan_corpus, read_cast
+    from earwitness.scenes.voices_cast import cast_path
     from earwitness.scenes.plan import load_preset
     from earwitness.scenes.plan_report import plan_report
 
     existing = Corpus(out).config if (out / CONFIG).is_file() else None
     loaded = load_bank(bank)
     library = library_used(read_library(sounds), min_takes) if sounds else None
-    cast = read_cast(voices, loaded) if voices else None
+    cast = read_cast(cast_path(voices), loaded) if voices else None
     if existing is not None:
         # What is left out is as it was; what is given must be as it was, or the plan is refused.
         library = library if sounds else existing.library
