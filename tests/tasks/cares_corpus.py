@@ -32,7 +32,7 @@ def build(folder: Path) -> Path:
         ]
         scenario = scenario_of(f"hosting.01.{n:02d}", events, place, n)
         scenario = replace(scenario, template=f"hosting.{n // 2:02d}")
-        scenes.append((scenario, [1, 3], [0.8] * 5))
+        scenes.append((scenario, [1, 3], [0.5] * 8))
     corpus = make_corpus(folder / "corpus", scenes)
     library = make_library(folder / "library", sorted(used), PLACES, takes=1, bed_s=3.0)
     report = mix_corpus(

@@ -26,7 +26,9 @@ def cares(
         ..., "--model", "-m", help="adapter/name or an entry of models.yaml; may be repeated."
     ),
     out: Path = typer.Option(..., "--out", "-o", help="Folder for the runs; made if absent."),
-    tasks: str = typer.Option("all", help="Comma-separated: reaction, location, sound; or all."),
+    tasks: str = typer.Option(
+        "all", help="Comma-separated: reaction, location, sound, grounding; or all."
+    ),
     conditions: str = typer.Option(
         "audio",
         help="Comma-separated: audio, muted, swapped, speech-only, oracle, oracle-tags, blind, silence.",
@@ -83,12 +85,14 @@ def cares(
         False, "--json", help="Print the scores as JSON on standard output."
     ),
 ) -> None:
-    """Ask what is heard in mixed scenes: how speakers react to a sound, where they are, which sound it was.
+    """Ask what is heard in mixed scenes: how speakers react to a sound, where they are, which sound it was, and
+    whether there was one at all.
 
     One run folder for every task, model and prompt; the table shows the headline of each task (balanced accuracy
-    for reaction, accuracy otherwise) under each condition, and whether it differs from audio.
+    for reaction, accuracy for location and sound, d' for grounding) under each condition, and whether it differs
+    from audio.
 
-    muted, swapped and speech-only need twins of the mixes; what is missing is said before any call. The exit
+    grounding, muted, swapped and speech-only need twins of the mixes; what is missing is said before any call. The exit
     code is 3 while an item was never answered: run the same command again to ask only those.
 
     Examples:

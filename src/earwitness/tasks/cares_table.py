@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from earwitness.errors import UsageError
 from earwitness.tasks.cares_runs import TASKS, CaresAnswers, task_module
 from earwitness.tasks.cares_scores import CaresComparison, CaresScores, by_template, compare_pairs
+from earwitness.tasks.grounding import GroundingScores
 from earwitness.tasks.records import Decision, Estimate
 from earwitness.tasks.scene_conditions import CONDITIONS
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 CONTROL_CONDITION = "oracle"
+TaskScores = CaresScores | GroundingScores
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +29,12 @@ class CaresTable:
     """
 
     cluster: str
-    scores: Mapping[tuple[str, str, str], CaresScores]
+    scores: Mapping[tuple[str, str, str], TaskScores]
     comparisons: tuple[CaresComparison, ...] = ()
     not_applicable: tuple[tuple[str, str, str, str], ...] = ()
     spread: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
 
-    def of(self, task: str, system: str, condition: str = "audio") -> CaresScores:
+    def of(self, task: str, system: str, condition: str = "audio") -> Any:
         """Scores of one system; :class:`KeyError` if it was not asked so."""
         return self.scores[task, system, condition]
 
@@ -90,8 +92,8 @@ def _score(
     resamples: int,
     cluster: str,
     accept_failed: bool,
-) -> CaresScores:
-    found: CaresScores = task_module(task).score(
+) -> TaskScores:
+    found: TaskScores = task_module(task).score(
         name,
         decisions,
         seed=seed,
@@ -149,7 +151,7 @@ def _compare(
 
 
 def _spread(
-    answers: Sequence[CaresAnswers], scores: Mapping[tuple[str, str, str], CaresScores]
+    answers: Sequence[CaresAnswers], scores: Mapping[tuple[str, str, str], TaskScores]
 ) -> dict[tuple[str, str, str], float]:
     by_model: dict[tuple[str, str, str], list[float]] = {}
     for each in answers:
@@ -180,7 +182,10 @@ def print_table(console: Console, table: CaresTable) -> None:
             continue
         conditions = list(dict.fromkeys(condition for _, _, condition in keys))
         first = table.scores[keys[0]]
-        shown = Table("system", *conditions, title=f"{task}: {metric_name(task)}, chance {first.chance:.0%}", title_justify="left")  # fmt: skip
+        title = f"{task}: {metric_name(task)}"
+        if isinstance(first, CaresScores):
+            title += f", chance {100 * first.chance:.0f}"
+        shown = Table("system", *conditions, title=title, title_justify="left")
         for name in dict.fromkeys(name for _, name, _ in keys):
             cells = []
             for condition in conditions:
@@ -203,7 +208,7 @@ def print_table(console: Console, table: CaresTable) -> None:
         )
     for (task, model, condition), value in table.spread.items():
         console.print(
-            f"  {task}, {model}, {condition}: prompts differ by {100 * value:.1f} points",
+            f"  {task}, {model}, {condition}: prompts differ by {_spread_text(task, value)}",
             highlight=False, markup=False,
         )  # fmt: skip
     for task, model, condition, why in table.not_applicable:
@@ -212,15 +217,26 @@ def print_table(console: Console, table: CaresTable) -> None:
 
 def metric_name(task: str) -> str:
     """The headline of a task in words."""
-    return "balanced accuracy" if task == "reaction" else "accuracy"
+    names = {"reaction": "balanced accuracy, %", "grounding": "d' (0 is deaf)"}
+    return names.get(task, "accuracy, %")
 
 
-def _cell(found: CaresScores) -> str:
+def _spread_text(task: str, value: float) -> str:
+    return f"{value:.2f} of d'" if task == "grounding" else f"{100 * value:.1f} points"
+
+
+def _cell(found: TaskScores) -> str:
+    if isinstance(found, GroundingScores):
+        d = found.d_prime
+        mark = "" if found.complete else " incomplete"
+        return f"{d.value:.2f} [{d.low:.2f}, {d.high:.2f}]{mark}"
     mark = "" if found.scores.complete else " incomplete"
     return percent(found.headline) + mark
 
 
-def _notes(found: CaresScores, condition: str) -> list[str]:
+def _notes(found: TaskScores, condition: str) -> list[str]:
+    if isinstance(found, GroundingScores):
+        return _grounding_notes(found)
     lines = []
     scores = found.scores
     if not scores.complete:
@@ -238,13 +254,32 @@ def _notes(found: CaresScores, condition: str) -> list[str]:
     return lines
 
 
+def _grounding_notes(found: GroundingScores) -> list[str]:
+    pairs = ", ".join(f"{name} {count}" for name, count in found.paired.items() if count)
+    lines = [
+        f"hits {percent(found.hits)}, false alarms {percent(found.false_alarms)}, at catch times "
+        f"{percent(found.catch_alarms)}; {found.n_pairs} pairs: {pairs}; p {found.p_sign_flip:.3g} "
+        f"(McNemar, pairs independent: {found.p_mcnemar:.3g})"
+    ]
+    if found.unlabelled:
+        lines.append(
+            f"{found.unlabelled} items without a yes or no ({found.failed} never answered)"
+        )
+    return lines
+
+
 def table_to_json(table: CaresTable) -> dict[str, Any]:
     """The table as plain JSON values; undefined figures are null."""
     value = {
         "cluster": table.cluster,
         "scores": [
-            {"condition": condition, **asdict(found), "position_bias": found.positions.distance}
-            for (_, _, condition), found in table.scores.items()
+            {
+                "task": task,
+                "condition": condition,
+                **asdict(found),
+                "headline": asdict(found.headline),
+            }
+            for (task, _, condition), found in table.scores.items()
         ],
         "comparisons": [asdict(each) for each in table.comparisons],
         "not_applicable": [list(each) for each in table.not_applicable],

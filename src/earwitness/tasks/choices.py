@@ -136,8 +136,14 @@ def all_options(groups: Iterable[Mapping[str, str]]) -> frozenset[tuple[str, str
     return frozenset((o.label, o.shown) for text in texts for o in options_from_text(text))
 
 
-def read_choice(reply: Reply, lexicon: Lexicon, options: Sequence[Option]) -> Outcome:
+def read_choice(
+    reply: Reply, lexicon: Lexicon, options: Sequence[Option], *, lettered: bool = True
+) -> Outcome:
     """What a reply to a multiple choice amounts to: the label of one of *its* options, or why not.
+
+    Parameters
+    ----------
+    lettered: whether the options had letters.
 
     Letters, the text of an option, JSON and prose are read by :mod:`earwitness.tasks.closed_label`. A stop at the
     token limit counts only after an explicit answer.
@@ -157,7 +163,8 @@ def read_choice(reply: Reply, lexicon: Lexicon, options: Sequence[Option]) -> Ou
         return Outcome("refused", rule="finish reason", native=text or None)
     if reply.finish == "length" and not text.strip():
         return Outcome("truncated", rule="no text before the length stop")
-    codes = {letter: o.label for letter, o in zip(ascii_uppercase, options, strict=False)}
+    letters = ascii_uppercase if lettered else ""
+    codes = {letter: o.label for letter, o in zip(letters, options, strict=False)}
     read = read_reply(text, lexicon, codes=codes)
     outcome = read.outcome
     if outcome.kind == "answered" and place_of(outcome.label, options) is None:
