@@ -90,7 +90,7 @@ def test_no_list_is_dead_and_none_is_missing(bank: Bank, book: Book) -> None:
         for register in bank.registers
         if register.reaction != "pivot"
     }
-    wanted |= {"pivot.reply", "pivot.linker"}
+    wanted |= {"pivot.reply", "pivot.linker", "pivot.asker"}
     for register in bank.registers_of("pivot"):
         key = f"pivot.{register.id}"
         sides = f"{key}.turn_a" in book.lists

@@ -14,11 +14,11 @@ from earwitness.scenes.phrasebook.talk import Allowed, Speech, Turn
 from earwitness.scenes.scenario import SPLITS, PlannedEvent, Split
 
 _SENTENCE = re.compile(r"(?<=[^.][.!?]) (?=[^\W\d_])")
-_ASKS, _ASKS_OFTEN = 0.35, 0.5
+_ASKS, _ASKS_OFTEN = 0.3, 0.45
 """How often a turn after a pivot ends with a question; more often where only one of the two asks."""
 _LEAST = 7
 """A further sentence about a sound is added while this many words are left; on average turns then come out even."""
-_LINKED = 0.75
+_LINKED = 0.7
 """How often a further sentence of such a turn begins with a linking word."""
 _REPLIES = 0.7
 """How often such a turn begins with a word on what the other said, when nothing was asked."""
@@ -142,7 +142,7 @@ class Reactor:
                 question, answer = self.speech.say(
                     [question_list], values, _both(allowed[n], allowed[n + 1]), group=self.group
                 )
-                turn.sentences.append(question)
+                turn.sentences.append(self._link(question, allowed[n], "pivot.asker"))
                 turn.asks = True
             if last:
                 turn.sentences.append(say(f"{key}.end")[0])
@@ -159,8 +159,8 @@ class Reactor:
             values["kin"] = pool[self.draws.below(len(pool))]
             turn.sentences.append(self.speech.say([body], values, allowed, group=self.group)[0])
 
-    def _link(self, sentence: str, allowed: Allowed) -> str:
-        linked = self.speech.link(sentence, "pivot.linker", _LINKED, group=self.group)
+    def _link(self, sentence: str, allowed: Allowed, key: str = "pivot.linker") -> str:
+        linked = self.speech.link(sentence, key, _LINKED, group=self.group)
         return linked if allowed(linked) else sentence
 
     def _kin(self, event: PlannedEvent) -> tuple[str, ...]:
