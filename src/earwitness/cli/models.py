@@ -146,6 +146,93 @@ def show(
         _print_options(adapter_info(adapter).options)
 
 
+@group.command()
+def probe(
+    name: str = typer.Argument(help="adapter/name, or an entry of models.yaml."),
+    option: list[str] = typer.Option([], "-M", help="key=value, as for earwitness run."),
+    models_file: Path | None = typer.Option(
+        None, help="File of named models [default: models.yaml]."
+    ),
+    seed: int = typer.Option(0, min=0, help="Another seed says other numbers."),
+    keep: Path | None = typer.Option(None, help="Folder in which the clips are kept."),
+    as_json: bool = typer.Option(False, "--json", help="Print as JSON on standard output."),
+) -> None:
+    """Find out with eight calls whether sound reaches a model: hearing, deaf or unclear.
+
+    A server that drops the audio still answers, and its answers look like answers. The probe plays two spoken
+    numbers, a tone, silence, a sentence and two voices, all made by eSpeak (the extra [espeak]).
+    Ends with 0 for hearing, 1 for deaf and 3 for unclear.
+
+    Examples:
+
+      earwitness models probe openai/gpt-audio
+
+      earwitness models probe openai/Qwen/Qwen2.5-Omni-7B -M base_url=http://localhost:8000/v1
+    """
+    import asyncio
+    import tempfile
+
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from earwitness.models.probe import CALLS, ProbeResult, make_clips
+    from earwitness.models.probe import probe as ask_all
+    from earwitness.models.registry import open_model, parse_options
+
+    model = open_model(name, parse_options(option), models_file=models_file)
+    progress = Console(stderr=True)
+
+    async def run(folder: Path) -> ProbeResult:
+        clips = await asyncio.to_thread(make_clips, folder, seed)
+        with progress.status(f"asking {model.name}, {CALLS} calls"):
+            try:
+                return await ask_all(model, clips)
+            finally:
+                await model.aclose()
+
+    with tempfile.TemporaryDirectory(prefix="earwitness-probe-") as folder:
+        result = asyncio.run(run(keep or Path(folder)))
+    if as_json:
+        _print_json(
+            {
+                "model": model.name,
+                "verdict": result.verdict,
+                "reason": result.reason,
+                "answers": [
+                    {
+                        "played": answer.clip.name,
+                        "asked": answer.clip.prompt.user,
+                        "right_answer": answer.clip.truth,
+                        "read_as": answer.read,
+                        "text": answer.reply.text if answer.reply else None,
+                        "scores": answer.reply.scores if answer.reply else None,
+                        "error": answer.error,
+                    }
+                    for answer in result.answers
+                ],
+            }
+        )
+    else:
+        console = Console()
+        table = Table(box=None, padding=(0, 2), header_style="bold")
+        for title in ("played", "right answer", "answer", ""):
+            table.add_column(title, overflow="fold")
+        for answer in result.answers:
+            said = answer.error
+            if answer.reply is not None:
+                said = answer.reply.text if answer.reply.text is not None else "scores"
+            mark = "failed" if answer.reply is None else "right" if answer.right else ""
+            table.add_row(
+                answer.clip.name, answer.clip.truth, Text(" ".join(said.split())[:120]), mark
+            )
+        console.print(table)
+        console.print(Text(f"{model.name}: {result.verdict}", style="bold"), soft_wrap=True)
+        console.print(Text(result.reason), soft_wrap=True)
+    if result.verdict != "hearing":
+        raise typer.Exit(1 if result.verdict == "deaf" else 3)
+
+
 def _print_options(options: Sequence[Option]) -> None:
     from rich.console import Console
     from rich.table import Table
