@@ -88,9 +88,9 @@ def plan(
     from earwitness.scenes.bank_library import read_library
     from earwitness.scenes.corpus import CONFIG, Corpus
     from earwitness.scenes.corpus_plan import library_used, plan_corpus, read_cast
-    from earwitness.scenes.voices_cast import cast_path
     from earwitness.scenes.plan import load_preset
     from earwitness.scenes.plan_report import plan_report
+    from earwitness.scenes.voices_cast import cast_path
 
     existing = Corpus(out).config if (out / CONFIG).is_file() else None
     loaded = load_bank(bank)
