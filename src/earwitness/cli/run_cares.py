@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from earwitness.runs.runner import RunSummary
-    from earwitness.tasks.cares_runs import CaresPlan
+    from earwitness.tasks.cares_runs import CaresAnswers
     from earwitness.tasks.running import PlannedRun
+    from earwitness.tasks.scene_items import MixedCorpus
+    from earwitness.tasks.summary import Judge
 
 
 def register_cares(group: typer.Typer) -> None:
@@ -27,7 +31,7 @@ def cares(
     ),
     out: Path = typer.Option(..., "--out", "-o", help="Folder for the runs; made if absent."),
     tasks: str = typer.Option(
-        "all", help="Comma-separated: reaction, location, sound, grounding; or all."
+        "all", help="Comma-separated: reaction, location, sound, grounding, summary; or all."
     ),
     conditions: str = typer.Option(
         "audio",
@@ -51,6 +55,13 @@ def cares(
         help="Compare every model's audio with this text control [condition: oracle].",
     ),
     cluster: str = typer.Option("scene", help="What intervals and tests draw: scene or template."),
+    judge: str = typer.Option(
+        "naming",
+        help="Judge of summaries: naming (the bank's words, offline) or a text model, adapter/name.",
+    ),
+    judge_option: list[str] = typer.Option(
+        [], "-J", help="key=value for the judge, such as base_url=http://localhost:8000/v1."
+    ),
     option: list[str] = typer.Option(
         [], "-M", help="key=value for the models, such as base_url=http://localhost:8000/v1."
     ),
@@ -85,11 +96,11 @@ def cares(
         False, "--json", help="Print the scores as JSON on standard output."
     ),
 ) -> None:
-    """Ask what is heard in mixed scenes: how speakers react to a sound, where they are, which sound it was, and
-    whether there was one at all.
+    """Ask what is heard in mixed scenes: how speakers react to a sound, where they are, which sound it was,
+    whether there was one at all, and what of it a free summary mentions.
 
     One run folder for every task, model and prompt; the table shows the headline of each task (balanced accuracy
-    for reaction, accuracy for location and sound, d' for grounding) under each condition, and whether it differs
+    for reaction, accuracy for location and sound, d' for grounding, recall of sounds for summary) under each condition, and whether it differs
     from audio.
 
     grounding, muted, swapped and speech-only need twins of the mixes; what is missing is said before any call. The exit
@@ -104,6 +115,8 @@ def cares(
 
       earwitness run cares corpus --tasks reaction --prompt-set none,time,time-sound --model M --out runs --dry-run
     """
+    import json
+
     from rich.console import Console
 
     from earwitness.cli.run import _carry_out, _show_forecast, _words
@@ -111,7 +124,8 @@ def cares(
     from earwitness.models.registry import parse_options
     from earwitness.runs.budgets import MEBIBYTE, parse_price
     from earwitness.runs.runner import RunnerSettings
-    from earwitness.tasks.cares_runs import chosen_tasks, plan_runs
+    from earwitness.tasks.cares_runs import answers_of, chosen_tasks, plan_runs
+    from earwitness.tasks.cares_table import build_table, print_table, table_to_json
     from earwitness.tasks.scene_items import load_mixed
 
     if cluster not in ("scene", "template"):
@@ -149,7 +163,20 @@ def cares(
         _show_forecast(tuple(map(_forecast_run, plan.runs)), settings.price, as_json=as_json)
         return
     summaries = [_carry_out(_shown_run(run), settings, console) for run in plan.runs]
-    _show(plan, control, cluster, accept_failed=accept_failed, as_json=as_json)
+    answers = answers_of([run.folder for run in plan.runs])
+    judging = _judge(mixed, judge, parse_options(judge_option), models_file, out, answers, console)
+    table = build_table(
+        answers,
+        not_applicable=plan.not_applicable,
+        control=control,
+        cluster=cluster,
+        accept_failed=accept_failed,
+        judge=judging,
+    )
+    if as_json:
+        typer.echo(json.dumps(table_to_json(table), indent=2, ensure_ascii=False))
+    else:
+        print_table(Console(), table)
     if not accept_failed and not _complete(summaries):
         raise typer.Exit(3)
 
@@ -174,29 +201,36 @@ def _forecast_run(run: PlannedRun) -> PlannedRun:
     return replace(_shown_run(run), card=card)
 
 
-def _show(
-    plan: CaresPlan,
-    control: str | None,
-    cluster: str,
-    *,
-    accept_failed: bool,
-    as_json: bool,
-) -> None:
-    import json
+def _judge(
+    mixed: MixedCorpus,
+    name: str,
+    options: dict[str, Any],
+    models_file: Path | None,
+    out: Path,
+    answers: tuple[CaresAnswers, ...],
+    console: Console,
+) -> Judge:
+    """The judge of summaries, all of which it has judged."""
+    from earwitness.errors import IncompleteRunError
+    from earwitness.models.registry import open_text_model
+    from earwitness.runs.folder import slug
+    from earwitness.tasks.summary import NamingJudge
+    from earwitness.tasks.summary_judge import ChatJudge
 
-    from rich.console import Console
-
-    from earwitness.tasks.cares_runs import answers_of
-    from earwitness.tasks.cares_table import build_table, print_table, table_to_json
-
-    table = build_table(
-        answers_of([run.folder for run in plan.runs]),
-        not_applicable=plan.not_applicable,
-        control=control,
-        cluster=cluster,
-        accept_failed=accept_failed,
-    )
-    if as_json:
-        typer.echo(json.dumps(table_to_json(table), indent=2, ensure_ascii=False))
-    else:
-        print_table(Console(), table)
+    if name == "naming":
+        return NamingJudge(mixed.bank)
+    model = open_text_model(name, options, models_file=models_file)
+    chat = ChatJudge(model, mixed.bank, out / f"verdicts--{slug(name)}.jsonl")
+    summaries = [d for each in answers if each.task == "summary" for d in each.decisions]
+    with console.status(f"{name} judges summaries") as status:
+        failed = chat.prepare(
+            summaries,
+            on_done=lambda done, total: status.update(f"{name} judges summaries: {done}/{total}"),
+        )
+    if failed:
+        raise IncompleteRunError(
+            f"judge {name}",
+            f"{failed} summaries could not be judged",
+            next_step="Run the same command again to ask only for those, or use --judge naming.",
+        )
+    return chat

@@ -28,7 +28,7 @@ from earwitness.tasks.scene_prompts import list_scene_prompts
 if TYPE_CHECKING:
     from earwitness.models.protocols import AudioModel
 
-TASKS = ("reaction", "location", "sound", "grounding")
+TASKS = ("reaction", "location", "sound", "grounding", "summary")
 """Tasks in the order of tables; each is a module of this package."""
 
 

@@ -35,6 +35,8 @@ IGNORED_AT = 0.07
 """A class recalled at most this often counts as ignored."""
 BALANCED = ("reaction",)
 """Tasks whose headline is balanced accuracy."""
+METRICS = {"grounding": "right yes and no", "summary": "sounds mentioned"}
+"""What differences are of, where it is not accuracy."""
 FloatArray = NDArray[np.float64]
 
 
@@ -308,7 +310,7 @@ def _pair(
         a=a,
         b=b,
         task=task,
-        metric="balanced accuracy" if balanced else "accuracy",
+        metric="balanced accuracy" if balanced else METRICS.get(task, "accuracy"),
         n_items=len(items),
         n_clusters=n_clusters,
         difference=Estimate(

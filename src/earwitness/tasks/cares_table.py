@@ -8,17 +8,19 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from earwitness.errors import UsageError
+from earwitness.scenes.bank_records import REACTIONS
 from earwitness.tasks.cares_runs import TASKS, CaresAnswers, task_module
 from earwitness.tasks.cares_scores import CaresComparison, CaresScores, by_template, compare_pairs
 from earwitness.tasks.grounding import GroundingScores
 from earwitness.tasks.records import Decision, Estimate
 from earwitness.tasks.scene_conditions import CONDITIONS
+from earwitness.tasks.summary import Judge, NamingJudge, SummaryScores, judged
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 CONTROL_CONDITION = "oracle"
-TaskScores = CaresScores | GroundingScores
+TaskScores = CaresScores | GroundingScores | SummaryScores
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ def build_table(
     control: str | None = None,
     cluster: str = "scene",
     accept_failed: bool = False,
+    judge: Judge | None = None,
     seed: int = 0,
     resamples: int = 10_000,
 ) -> CaresTable:
@@ -55,18 +58,23 @@ def build_table(
     ----------
     control: ``MODEL`` or ``MODEL:CONDITION``; every system's ``audio`` is compared with it.
     cluster: ``scene`` or ``template``.
+    judge: of summaries; None is the offline judge with the bank that ships.
 
     Raises
     ------
     UsageError: the control was not run.
     """
+    if judge is None and any(each.task == "summary" for each in answers):
+        from earwitness.scenes.bank import load_bank
+
+        judge = NamingJudge(load_bank())
     decisions = {
-        (each.task, each.name, each.condition): _clustered(each, cluster) for each in answers
+        (each.task, each.name, each.condition): _clustered(each, cluster, judge) for each in answers
     }
     scores = {}
     for (task, name, condition), found in decisions.items():
         scores[task, name, condition] = _score(
-            task, name, found, seed, resamples, cluster, accept_failed
+            task, name, found, seed, resamples, cluster, accept_failed, judge
         )
     pairs = _against_audio(decisions)
     comparisons = _compare(pairs, "audio against the other conditions", seed, resamples, cluster)
@@ -76,12 +84,15 @@ def build_table(
     return CaresTable(cluster, scores, comparisons, tuple(not_applicable), _spread(answers, scores))
 
 
-def _clustered(answers: CaresAnswers, cluster: str) -> tuple[Decision, ...]:
+def _clustered(answers: CaresAnswers, cluster: str, judge: Judge | None) -> tuple[Decision, ...]:
+    decisions = answers.decisions
+    if answers.task == "summary" and judge is not None:
+        decisions = judged(decisions, judge)
     if cluster == "scene":
-        return answers.decisions
+        return decisions
     clips = answers.card.get("clips")
     templates = clips.get("templates", {}) if isinstance(clips, Mapping) else {}
-    return by_template(answers.decisions, templates)
+    return by_template(decisions, templates)
 
 
 def _score(
@@ -92,7 +103,9 @@ def _score(
     resamples: int,
     cluster: str,
     accept_failed: bool,
+    judge: Judge | None,
 ) -> TaskScores:
+    options = {"judge": judge.name} if task == "summary" and judge is not None else {}
     found: TaskScores = task_module(task).score(
         name,
         decisions,
@@ -100,6 +113,7 @@ def _score(
         resamples=resamples,
         cluster_name=cluster,
         accept_failed=accept_failed,
+        **options,
     )
     return found
 
@@ -112,7 +126,8 @@ def _against_audio(decisions: Mapping[tuple[str, str, str], tuple[Decision, ...]
     for (task, name, condition), other in decisions.items():
         audio = decisions.get((task, name, "audio"))
         if condition != "audio" and audio is not None:
-            found.append((task, (f"{name} audio", audio, f"{name} {condition}", other)))
+            pair = (f"{name} audio", _compared(audio), f"{name} {condition}", _compared(other))
+            found.append((task, pair))
     return found
 
 
@@ -131,8 +146,14 @@ def _against_control(
     for (task, name, asked_under), said in decisions.items():
         reader = decisions.get((task, model, condition))
         if asked_under == "audio" and reader is not None:
-            found.append((task, (f"{name} audio", said, f"{model} {condition}", reader)))
+            pair = (f"{name} audio", _compared(said), f"{model} {condition}", _compared(reader))
+            found.append((task, pair))
     return found
+
+
+def _compared(decisions: Sequence[Decision]) -> list[Decision]:
+    """Decisions a difference is made of: of judged sounds those that are there, else all."""
+    return [d for d in decisions if d.groups.get("kind", "present") == "present"]
 
 
 def _compare(
@@ -217,7 +238,11 @@ def print_table(console: Console, table: CaresTable) -> None:
 
 def metric_name(task: str) -> str:
     """The headline of a task in words."""
-    names = {"reaction": "balanced accuracy, %", "grounding": "d' (0 is deaf)"}
+    names = {
+        "reaction": "balanced accuracy, %",
+        "grounding": "d' (0 is deaf)",
+        "summary": "sounds mentioned, %",
+    }
     return names.get(task, "accuracy, %")
 
 
@@ -230,13 +255,16 @@ def _cell(found: TaskScores) -> str:
         d = found.d_prime
         mark = "" if found.complete else " incomplete"
         return f"{d.value:.2f} [{d.low:.2f}, {d.high:.2f}]{mark}"
-    mark = "" if found.scores.complete else " incomplete"
+    complete = found.complete if isinstance(found, SummaryScores) else found.scores.complete
+    mark = "" if complete else " incomplete"
     return percent(found.headline) + mark
 
 
 def _notes(found: TaskScores, condition: str) -> list[str]:
     if isinstance(found, GroundingScores):
         return _grounding_notes(found)
+    if isinstance(found, SummaryScores):
+        return _summary_notes(found)
     lines = []
     scores = found.scores
     if not scores.complete:
@@ -251,6 +279,21 @@ def _notes(found: TaskScores, condition: str) -> list[str]:
     if condition == "audio" and not math.isnan(found.positions.distance):
         chosen = "/".join(map(str, found.positions.chosen))
         lines.append(f"places chosen {chosen}, bias {found.positions.distance:.2f}")
+    return lines
+
+
+def _summary_notes(found: SummaryScores) -> list[str]:
+    lines = []
+    for budget in dict.fromkeys(budget for budget, _ in found.recall):
+        by_reaction = " / ".join(
+            f"{100 * found.recall[budget, reaction].value:.1f}" for reaction in REACTIONS
+        )
+        base = f", of absent sounds {percent(found.base_rate[budget])}" if found.base_rate else ""
+        lines.append(
+            f"{budget} words: mentioned {percent(found.recall[budget, 'all'])}, {' / '.join(REACTIONS)} "
+            f"{by_reaction}{base}; median {found.median_words[budget]:g} words, "
+            f"{100 * found.over_budget[budget]:.0f} % over budget (judge: {found.judge})"
+        )
     return lines
 
 
@@ -288,6 +331,16 @@ def table_to_json(table: CaresTable) -> dict[str, Any]:
     cleaned = _without_nan(value)
     assert isinstance(cleaned, dict)
     return cleaned
+
+
+def _plain(found: TaskScores) -> dict[str, Any]:
+    value = asdict(found)
+    if isinstance(found, SummaryScores):
+        recall: dict[str, dict[str, Any]] = {}
+        for (budget, reaction), estimate in found.recall.items():
+            recall.setdefault(budget, {})[reaction] = asdict(estimate)
+        value["recall"] = recall
+    return value
 
 
 def _without_nan(value: Any) -> Any:
