@@ -43,6 +43,7 @@ BUILT_IN: Mapping[str, str] = {
     "openai": "earwitness.models.openai_chat:open",
     "google": "earwitness.models.google_chat:open",
     "openai-realtime": "earwitness.models.openai_realtime_chat:open",
+    "openai-responses": "earwitness.models.openai_responses:open",
     "anthropic": "earwitness.models.anthropic_chat:open",
     "mistral": "earwitness.models.mistral_chat:open",
     "endpoint": "earwitness.models.endpoint:open",
