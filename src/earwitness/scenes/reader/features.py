@@ -31,6 +31,12 @@ LATE = 6
 """Turns after a sound in which a late mention is looked for."""
 LIKE = 1.5
 """What likeness to remarks and to names of sounds counts beside words."""
+SLIGHT = 0.3
+"""Evidence from which a turn may be about the sound."""
+USUAL_CLOSE = 0.12
+USUAL_BACK = 0.15
+DRAWN = 2.0
+"""Turns that what is usual counts as."""
 FEW_WORDS = 4
 """A sentence of so few words that has the word of a sound in it points at it."""
 NOTED = 0.8
@@ -73,7 +79,8 @@ class Measurer:
         """Texts of a transcript whose vectors are needed."""
         sentences = [sentence for turn in talk.turns for sentence in turn.sentences]
         return [
-            *(self.content(said) for said in (*talk.turns, *sentences)),
+            *(self.content(turn) for turn in talk.turns),
+            *(self.content(sentence) for sentence in sentences),
             *(sentence.plain for sentence in sentences),
         ]
 
@@ -234,32 +241,40 @@ class Measurer:
         place = scores[heard_at].index
         prior, rest = turns[:start], turns[begin + 1 : end]
         topic = {stem(w) for turn in prior for w in turn.words if w not in self._lexicon.common}
-        usual = self._cohesion(prior, vectors)
         back = [self._share(turn, topic) for turn in rest]
         close = [self._nearest(turn, prior, vectors) for turn in rest]
-        near = [self._nearest(turn, turns[begin : begin + 2], vectors) for turn in rest[1:5]]
-        following = scores[heard_at + 1 : heard_at + 5]
+        usual_close, usual_back = self._cohesion(prior, vectors)
+        following = [min(score.evidence, 1.5) for score in scores[heard_at + 1 : heard_at + 6]]
         return {
-            "mentions": float(np.mean([min(s.evidence, 1.5) for s in following]))
-            if following
-            else 0.0,
-            "mentions_late": max((min(s.evidence, 1.5) for s in following[1:]), default=0.0),
-            "back_soon": max(back[:2], default=0.0),
-            "close": float(np.mean(close)) if close else 0.0,
-            "near": float(np.mean(near)) if near else 0.0,
-            "nearer_topic": float(np.mean(close[1:5]) - np.mean(near)) if near else 0.0,
+            "mentions": float(np.mean(following)) if following else 0.0,
+            "mentions_late": max(following[1:], default=0.0),
+            "turns_about": float(np.mean([e >= SLIGHT for e in following])) if following else 0.0,
+            "back_soon": max(back[:2], default=0.0) / usual_back,
+            "back": float(np.mean(back)) / usual_back if back else 0.0,
+            "close_soon": max(close[:2], default=0.0) / usual_close,
+            "close": float(np.mean(close)) / usual_close if close else 0.0,
+            "lost": max(usual_close - float(np.mean(close)), 0.0) if close else 0.0,
+            "lost_words": max(usual_back - float(np.mean(back)), 0.0) if back else 0.0,
+            "close_end": float(np.mean(close[-3:])) / usual_close if close else 0.0,
             "same_turn": self._return(remark, place, prior, vectors),
-            "back_later": float(np.mean(back[1:5])) if back[1:] else 0.0,
-            "relative": float(np.mean(close[1:5])) - usual if close[1:] else 0.0,
         }
 
-    def _cohesion(self, turns: Sequence[Turn], vectors: Vectors) -> float:
-        """How near each turn is to the nearest other, on average."""
-        near = [
-            self._nearest(turn, [*turns[:n], *turns[n + 1 :]], vectors)
-            for n, turn in enumerate(turns)
-        ]
-        return float(np.mean(near)) if len(near) > 1 else 0.3
+    def _cohesion(self, turns: Sequence[Turn], vectors: Vectors) -> tuple[float, float]:
+        """How near a turn of undisturbed talk is to those before it, and how many of their words it takes up.
+
+        What the talk does after a sound is measured by it: in some talk every turn takes up the words of others, in
+        some hardly any. Few turns say little, so both are drawn to what is usual.
+        """
+        near, shared = [], []
+        for n in range(1, len(turns)):
+            near.append(self._nearest(turns[n], turns[:n], vectors))
+            said = {stem(w) for t in turns[:n] for w in t.words if w not in self._lexicon.common}
+            shared.append(self._share(turns[n], said))
+        weight = len(near) + DRAWN
+        return (
+            max((sum(near) + DRAWN * USUAL_CLOSE) / weight, USUAL_CLOSE / 2),
+            max((sum(shared) + DRAWN * USUAL_BACK) / weight, USUAL_BACK / 2),
+        )
 
     def _share(self, turn: Turn, of: set[str]) -> float:
         content = {stem(word) for word in turn.words if word not in self._lexicon.common}
@@ -334,8 +349,8 @@ REFERENCE = (
     "second", "late", "late_pointed", "talked_before", "disturbed",
 )  # fmt: skip
 TAKEOVER = (
-    "mentions", "mentions_late", "back_soon", "close", "near", "nearer_topic", "same_turn",
-    "back_later", "relative",
+    "mentions", "mentions_late", "turns_about", "back_soon", "back", "close_soon", "close", "lost", "lost_words",
+    "close_end", "same_turn",
 )  # fmt: skip
 DISTURBED = (
     "any", "cut", "comma_cut", "strong", "restart", "inside", "repair", "open_end", "opens_with_heard",
