@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from earwitness.errors import DataError, UsageError
-from earwitness.models.protocols import Reply
+from earwitness.models.protocols import Reply, Transcript, Word
 from earwitness.tasks import location, reaction, sound
 from earwitness.tasks.choices import (
     OPTIONS_KEY,
@@ -25,6 +25,7 @@ from earwitness.tasks.choices import (
 from earwitness.tasks.scene_conditions import CONDITIONS, transcript
 from earwitness.tasks.scene_items import load_mixed, margin_bucket
 from earwitness.tasks.scene_prompts import load_scene_prompt
+from earwitness.tasks.scene_transcripts import as_lines
 
 
 @pytest.fixture(scope="module")
@@ -205,12 +206,17 @@ def test_whether_the_talk_names_the_sound_is_a_group(mixed):
 
 
 def test_each_condition_is_the_file_it_says(mixed):
+    with pytest.raises(UsageError, match="has no transcript"):
+        reaction.items(mixed, conditions=("asr",))
+    written = {scene.manifest.audio.sha256: "[0.0-1.0] hello" for scene in mixed.scenes}
+    mixed = replace(mixed, transcripts=written)
     by = {c: reaction.items(mixed, conditions=(c,))[0] for c in CONDITIONS}
+    assert "[0.0-1.0] hello" in by["asr"].item.prompt.user
     event = mixed.scenes[0].manifest.events[0]
     folders = {c: q.item.audio.path.parent.name if q.item.audio else None for c, q in by.items()}
     assert folders == {
         "audio": "mixes", "muted": f"mute-{event.id}", "swapped": f"swap-{event.id}",
-        "speech-only": "speech-only", "oracle": None, "oracle-tags": None, "blind": None,
+        "speech-only": "speech-only", "asr": None, "oracle": None, "oracle-tags": None, "blind": None,
         "silence": "mixes",
     }  # fmt: skip
     hashes = {q.item.audio.identity for q in by.values() if q.item.audio}
@@ -269,3 +275,13 @@ def test_location_is_muted_only_where_there_are_sounds(mixed):
     bare = replace(first, manifest=replace(first.manifest, events=()))
     partly = replace(mixed, scenes=(bare, *mixed.scenes[1:]))
     assert len(location.items(partly, conditions=("audio", "muted"))) == 8 + 7
+
+
+def test_transcripts_are_lines_divided_at_pauses():
+    words = [Word(f"w{k}", k * 0.3, k * 0.3 + 0.2) for k in range(25)]
+    words += [Word("late", 20.0, 20.4)]
+    lines = as_lines(Transcript("", tuple(words))).splitlines()
+    assert [len(line.split()) - 1 for line in lines] == [20, 5, 1]
+    assert lines[2] == "[20.0-20.4] late"
+    assert as_lines(Transcript("no times")) == "no times"
+    assert as_lines(Transcript(" ")) == "(nothing was understood)"

@@ -230,3 +230,25 @@ def test_tasks_and_prompts_by_name():
         prompts_by_task(both, ["location=p1"])
     with pytest.raises(UsageError, match="TASK=FILE"):
         prompts_by_task(both, ["mine.yaml"])
+
+
+def test_transcripts_are_made_once_and_asked_about_without_audio(mixed_folder, tmp_path):
+    program = tmp_path / "recogniser.sh"
+    program.write_text(
+        '#!/bin/sh\necho "well they said $(wc -c < "$1") things"\necho x >> "$0.log"\n'
+    )
+    program.chmod(0o755)
+    asked = (
+        "--tasks", "sound", "--conditions", "audio,asr", "--limit", 2, "--out", tmp_path / "o",
+        "--asr", "command/mine", "-A", f"run={program} {{file}}", "--control", "openai/deaf:asr",
+    )  # fmt: skip
+    with listener(mixed_folder, "deaf") as (server, model):
+        result = cares(mixed_folder, *model, *asked)
+        cares(mixed_folder, *model, *asked)
+    assert "openai/deaf audio - openai/deaf asr" in result.output
+    heard = [a for a in server.asked if a.audio is None]
+    assert len(heard) == 4
+    assert all("well they said" in a.prompt for a in heard)
+    assert (tmp_path / "recogniser.sh.log").read_text() == "x\n" * 2
+    card = json.loads((tmp_path / "o" / "sound--openai_deaf--own" / "card.json").read_text())
+    assert card["transcriber"]["name"] == "command/mine"

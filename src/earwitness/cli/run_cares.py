@@ -35,7 +35,8 @@ def cares(
     ),
     conditions: str = typer.Option(
         "audio",
-        help="Comma-separated: audio, muted, swapped, speech-only, oracle, oracle-tags, blind, silence.",
+        help="Comma-separated: audio, muted, swapped, speech-only, asr, oracle, oracle-tags, blind, "
+        "silence.",
     ),
     split: str | None = typer.Option(None, help="Only train, validation or test."),
     limit: int | None = typer.Option(
@@ -55,6 +56,10 @@ def cares(
         help="Compare every model's audio with this text control [condition: oracle].",
     ),
     cluster: str = typer.Option("scene", help="What intervals and tests draw: scene or template."),
+    asr: str = typer.Option(
+        "whisper/base", help="Transcriber of the condition asr; see: earwitness asr list."
+    ),
+    asr_option: list[str] = typer.Option([], "-A", help="key=value for the transcriber."),
     judge: str = typer.Option(
         "naming",
         help="Judge of summaries: naming (the bank's words, offline) or a text model, adapter/name.",
@@ -148,16 +153,21 @@ def cares(
             f"[yellow]note[/] {mixed.unmixed} accepted scenes have no mix and are left out.",
             highlight=False,
         )
+    wanted = _words(conditions)
+    transcriber = None
+    if "asr" in wanted:
+        mixed, transcriber = _transcribed(mixed, asr, parse_options(asr_option), out, console)
     plan = plan_runs(
         mixed,
         tasks=chosen_tasks(_words(tasks)),
-        conditions=_words(conditions),
+        conditions=wanted,
         models=model,
         options=parse_options(option),
         models_file=models_file,
         prompt_sets=_words(prompt_set),
         out=out,
         rotations=rotations,
+        transcriber=transcriber,
     )
     if dry_run:
         _show_forecast(tuple(map(_forecast_run, plan.runs)), settings.price, as_json=as_json)
@@ -179,6 +189,28 @@ def cares(
         print_table(Console(), table)
     if not accept_failed and not _complete(summaries):
         raise typer.Exit(3)
+
+
+def _transcribed(
+    mixed: MixedCorpus, name: str, options: dict[str, Any], out: Path, console: Console
+) -> tuple[MixedCorpus, dict[str, Any]]:
+    """The corpus with transcripts of its mixes, and what cards say of the transcriber."""
+    from dataclasses import replace
+
+    from earwitness.models.transcribers.registry import open_transcriber
+    from earwitness.runs.folder import slug
+    from earwitness.tasks.scene_transcripts import transcribe_scenes
+
+    transcriber = open_transcriber(name, options)
+    with console.status(f"{name} transcribes the mixes") as status:
+        found = transcribe_scenes(
+            mixed,
+            transcriber,
+            out / f"transcripts--{slug(name)}.jsonl",
+            lambda done, total: status.update(f"{name} transcribes the mixes: {done}/{total}"),
+        )
+    settings = dict(transcriber.settings)
+    return replace(mixed, transcripts=found), {"name": transcriber.name, "settings": settings}
 
 
 def _complete(summaries: list[RunSummary]) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,8 +130,13 @@ def plan_runs(
     prompt_sets: Sequence[str],
     out: Path,
     rotations: int = 1,
+    transcriber: Mapping[str, Any] | None = None,
 ) -> CaresPlan:
     """One run for every task, model and prompt; nothing is asked or written yet.
+
+    Parameters
+    ----------
+    transcriber: what cards say of the transcriber of the condition ``asr``.
 
     Raises
     ------
@@ -159,9 +164,9 @@ def plan_runs(
                     else:
                         usable.append(condition)
                 if usable:
-                    runs.append(
-                        _planned(mixed, module, prompt_name, model_name, model, usable, out, rotations)
-                    )  # fmt: skip
+                    run = _planned(mixed, module, prompt_name, model_name, model, usable, out, rotations)  # fmt: skip
+                    card = {**run.card, "transcriber": transcriber} if transcriber else run.card
+                    runs.append(replace(run, card=card))
     if not runs:
         raise UsageError(
             "--conditions",

@@ -14,7 +14,7 @@ Conventions:
 * d' and criterion use the log-linear correction (:mod:`earwitness.stats.dprime`), against twins and against catch
   times. Intervals draw whole scenes. The test is the sign-flip over scenes of (hits - false alarms) in pairs;
   McNemar's, which takes pairs as independent, is shown labelled so.
-* Conditions: ``audio``; ``oracle`` and ``oracle-tags`` (nothing but the talk: any d' above zero is an error of
+* Conditions: ``audio``; ``asr``, ``oracle`` and ``oracle-tags`` (nothing but the talk: any d' above zero is an error of
   the corpus), ``blind`` and ``silence``. Twins are part of the task, so ``muted`` does not apply.
 """
 
@@ -59,7 +59,7 @@ TASK_VERSION = "1"
 PARSER_VERSION = "closed-label 1, lexicon presence 1"
 DEFAULT_PROMPT = "own"
 LABELS = ("yes", "no")
-APPLICABLE = ("audio", "oracle", "oracle-tags", "blind", "silence")
+APPLICABLE = ("audio", "asr", "oracle", "oracle-tags", "blind", "silence")
 PAIRS = ("correct", "reversed", "always yes", "always no", "unreadable")
 FloatArray = NDArray[np.float64]
 _STATED = re.compile(r"\b(?:answer|response|result|label)\W{1,6}(yes|no|true|false)\b")

@@ -5,6 +5,7 @@
 ``muted``          the mix without the sound in question (without any, where a task asks about the whole scene)
 ``swapped``        another sound of the place at the same moment; the speakers still react as they did
 ``speech-only``    the voices in their room, no sounds and no ambience
+``asr``            what a recogniser of speech wrote down of the mix, with times as text, no audio
 ``oracle``         the true script with its times as text, no audio; delivery tags left out
 ``oracle-tags``    the same with what is heard of delivery tags (a sigh, a broken-off word)
 ``blind``          the question alone
@@ -31,12 +32,13 @@ CONDITIONS = (
     "muted",
     "swapped",
     "speech-only",
+    "asr",
     "oracle",
     "oracle-tags",
     "blind",
     "silence",
 )
-TEXT_CONDITIONS = ("oracle", "oracle-tags", "blind")
+TEXT_CONDITIONS = ("asr", "oracle", "oracle-tags", "blind")
 """Conditions without audio: for models that take text."""
 _MIX_OPTIONS = {"muted": "--mute each --mute all", "swapped": "--swap-sound each", "speech-only": "--speech-only"}  # fmt: skip
 
@@ -87,10 +89,12 @@ def given(mixed: MixedCorpus, scene: MixedScene, condition: str, event: str | No
 
     Raises
     ------
-    UsageError: the twin was not made.
+    UsageError: the twin or the transcript was not made.
     """
     if condition == "blind":
         return Given(None, "", None)
+    if condition == "asr":
+        return Given(None, recognised(mixed, scene), None)
     if condition in ("oracle", "oracle-tags"):
         return Given(None, transcript(mixed, scene, tags=condition == "oracle-tags"), None)
     manifest = mixed.manifest(scene, variant_of(condition, event))
@@ -138,6 +142,25 @@ def missing_twins(
         "Nothing was asked. Make them: earwitness scenes mix "
         f"{mixed.folder} --sounds LIBRARY {_MIX_OPTIONS[condition]}",
     )
+
+
+def recognised(mixed: MixedCorpus, scene: MixedScene) -> str:
+    """What a recogniser wrote down of the mix.
+
+    Raises
+    ------
+    UsageError: it was not asked.
+    """
+    text = mixed.transcripts.get(scene.manifest.audio.sha256)
+    if text is None:
+        raise UsageError(
+            "condition 'asr'", f"{scene.id} has no transcript", "one of every mix",
+            "Transcribe them: earwitness.tasks.scene_transcripts.transcribe_scenes",
+        )  # fmt: skip
+    head = (
+        "Transcript of the recording by a speech recogniser, times in seconds; there is no audio:"
+    )
+    return f"{head}\n{text}"
 
 
 def transcript(mixed: MixedCorpus, scene: MixedScene, *, tags: bool) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,6 +51,7 @@ class MixedCorpus:
     ----------
     plan: every scenario in the order of the plan, mixed or not: a place in it never moves when scenes are added.
     unmixed: accepted scenes without audio.
+    transcripts: what a recogniser wrote down of each mix, by the hash of its file; empty until it was asked.
     """
 
     corpus: Corpus
@@ -59,6 +60,7 @@ class MixedCorpus:
     plan: tuple[Scenario, ...]
     split: str | None
     unmixed: int
+    transcripts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def folder(self) -> Path:
