@@ -24,6 +24,7 @@ from earwitness.errors import DataError
 from earwitness.scenes.mixing.acoustics import load_room
 from earwitness.scenes.mixing.draws import distance_gain_db, distance_lowpass_hz, distance_wet
 from earwitness.scenes.mixing.levels import stretch_lufs
+from earwitness.scenes.mixing.limiter import limit
 from earwitness.scenes.mixing.placement import Placed, TurnPlace
 from earwitness.scenes.mixing.planning import PlannedSound, ScenePlan
 from earwitness.scenes.mixing.preset import Bell, EventChain, VoiceChain
@@ -40,8 +41,11 @@ CUT_OUT_S = 0.4
 RING_S = 0.05
 """Kept after a sound for its filters to ring out."""
 DUCK_RAMP_S = 0.08
-RAISED_TO_DB = 0.01
-"""Over the least margin, so that rounding does not undercut it."""
+RAISED_TO_DB = 0.05
+"""Over the least margin, so that neither rounding nor the tolerance undercuts it."""
+LEVEL_TOLERANCE_DB = 0.05
+"""How near a limited sound comes to its level."""
+LIMITER_TRIES = 6
 LOUDEST_S = 0.1
 
 
@@ -57,6 +61,7 @@ class SoundBus:
     placed: Placed
     samples: Samples
     gain_db: float
+    limited_db: float
     bus_lufs: float
     wanted_lufs: float
     raised_db: float
@@ -114,13 +119,20 @@ def voice_bus(
     gains_db: Sequence[float],
     frames: int,
     kernel: Samples,
+    peak_dbfs: float | None,
     rate: int,
-) -> Samples:
-    """All turns in their places, through the voice chain and the room at once, so that tails run through gaps."""
+) -> tuple[Samples, float]:
+    """All turns in their places, through the voice chain and the room at once, so that tails run through gaps.
+
+    Returns
+    -------
+    The bus, and the largest reduction of its limiter in dB.
+    """
     dry = np.zeros(frames, np.float32)
     for voice, place, gain_db in zip(voices, places, gains_db, strict=True):
         dry[place.start : place.end] += voice.samples * np.float32(amplitude_from_db(gain_db))
-    return convolve(Audio(dry, rate), kernel).samples[:frames]
+    made = convolve(Audio(dry, rate), kernel).samples[:frames]
+    return made, 0.0 if peak_dbfs is None else limit(made, peak_dbfs, rate)
 
 
 def voice_kernel(plan: ScenePlan, room_path: Path, room_sha256: str) -> Samples:
@@ -190,21 +202,27 @@ def sound_bus(
     gain_at = distance_gain_db(sound.draw.distance_m, sound.profile, rule.distance)
     wanted = _level(sound, rule) + gain_at
     bed = stretch_lufs(ambience, placed.start, placed.end, rate)
-    floor = wanted if bed is None else bed + rule.over_ambience_db
-    level = wanted if wanted >= floor else floor + RAISED_TO_DB
+    floor = None if bed is None else bed + rule.over_ambience_db
+    level = wanted if floor is None else max(wanted, floor + RAISED_TO_DB)
     if level - wanted > rule.most_raise_db:
         raise LevelError(
             where, f"would have to be raised by {level - wanted:.1f} dB to stand over the ambience",
             f"at most {rule.most_raise_db:g} dB", f"Take {plan.ambience.id} is too loud there: use an evener one.",
         )  # fmt: skip
-    gain_db = level - lufs
-    made = made * np.float32(amplitude_from_db(gain_db))
+    made, gain_db, found, limited = _levelled(made, length, level, level - lufs, rule, rate)
+    if floor is not None and found < floor:
+        raise LevelError(
+            where, f"its peaks allow {found:.1f} LUFS, {floor - found:.1f} dB too little over the ambience",
+            f"{rule.over_ambience_db:g} dB over it",
+            f"Take {sound.take.id} has little but a peak there: use another, or a quieter ambience.",
+        )  # fmt: skip
     return SoundBus(
         plan=sound,
         placed=placed,
         samples=made,
         gain_db=gain_db,
-        bus_lufs=level,
+        limited_db=limited,
+        bus_lufs=found,
         wanted_lufs=wanted,
         raised_db=level - wanted,
         ambience_lufs=bed,
@@ -217,6 +235,28 @@ def sound_bus(
         cut_end=len(take) - placed.take_to,
         loudest=placed.start + _loudest(made[:length], rate),
     )
+
+
+def _levelled(
+    samples: Samples, length: int, level: float, gain_db: float, rule: EventChain, rate: int
+) -> tuple[Samples, float, float, float]:
+    """A sound at a level, through its limiter: samples, gain, measured loudness, and largest reduction in dB.
+
+    What the limiter takes from the loudness is given back, as far as ``most_limited_db`` allows.
+    """
+    most = gain_db + rule.most_limited_db
+    found = level
+    for _ in range(LIMITER_TRIES):
+        made = samples * np.float32(amplitude_from_db(gain_db))
+        limited = 0.0 if rule.peak_dbfs is None else limit(made, rule.peak_dbfs, rate)
+        if not limited:
+            return made, gain_db, level, 0.0
+        measured = integrated_loudness(Audio(made[:length], rate)).lufs
+        found = level if measured is None else measured
+        if found >= level - LEVEL_TOLERANCE_DB / 2 or gain_db >= most:
+            break
+        gain_db = min(gain_db + level - found, most)
+    return made, gain_db, found, limited
 
 
 def _level(sound: PlannedSound, rule: EventChain) -> float:

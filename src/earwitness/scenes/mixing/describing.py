@@ -151,6 +151,7 @@ def _levels(scene: Scene, samples: Samples | None) -> MixedLevels:
         voice_lufs=scene.voice_lufs + gain,
         voice_bus_lufs=scene.voice_lufs,
         voice_gain_db=scene.voice_gain_db,
+        voice_limited_db=scene.voice_limited_db,
         speakers_lufs={who: after(level) for who, level in scene.speakers_lufs.items()},
     )
 
@@ -182,6 +183,7 @@ def _event(scene: Scene, bus: SoundBus, number: int, *, muted: bool) -> MixedEve
         bus_lufs=bus.bus_lufs,
         wanted_bus_lufs=bus.wanted_lufs,
         raised_db=bus.raised_db,
+        limited_db=bus.limited_db,
         gain_db=bus.gain_db + gain,
         set_back=plan.draw.set_back,
         distance_m=plan.draw.distance_m,

@@ -66,6 +66,7 @@ class MixedEvent:
     over_ambience_db, over_voice_db: loudness less the level of the bus while it lasts; None: that is silent.
     bus_lufs: loudness before the master gain; ``wanted_bus_lufs``: level and distance alone, before it was raised.
     raised_db: by how much it was raised to stand over the ambience.
+    limited_db: most by which the limiter of its bus took a peak down.
     take, take_sha256: the recording; ``take_from_s`` to ``take_to_s`` of it is heard.
     cut_start_s, cut_end_s: what is missing at its ends; ``fade_out_s``: how what was cut fades.
     duck_db, ducked: how far the voice goes down, and when; None where it does not.
@@ -91,6 +92,7 @@ class MixedEvent:
     bus_lufs: float
     wanted_bus_lufs: float
     raised_db: float
+    limited_db: float
     gain_db: float
     set_back: bool
     distance_m: float
@@ -152,6 +154,7 @@ class MixedLevels:
     voice_lufs: float
     voice_bus_lufs: float
     voice_gain_db: float
+    voice_limited_db: float
     speakers_lufs: Mapping[str, float | None]
 
 

@@ -185,7 +185,7 @@ def fit(wanted: Wanted, salient: int, low: int, high: int, rate: int) -> Placed:
     placed = _cut_start(placed, low)
     placed = _cut_end(placed, high)
     half = wanted.window // 2
-    if placed.start > salient or placed.end <= salient or low > salient - half:
+    if low > salient - half or high < salient - half + wanted.window:
         raise PlacementError(
             wanted.name,
             f"cannot stand at {salient / rate:.3f} s between {low / rate:.3f} and {high / rate:.3f} s",
@@ -270,9 +270,7 @@ def _cut_end(placed: Placed, last: int) -> Placed:
 def _apart(
     one: Placed, two: Placed, first_name: str, second_name: str, separation: int, rate: int
 ) -> tuple[Placed, Placed]:
-    """Two neighbours without overlap: the earlier one ends, at the latest, where the later one may begin."""
-    if one.end + separation <= two.start:
-        return one, two
+    """Two neighbours without overlap, each out of the other's clear window."""
     if one.window[1] + separation > two.window[0]:
         raise PlacementError(
             f"{first_name} and {second_name}",
@@ -281,7 +279,7 @@ def _apart(
             "Give sounds gaps of their own in the dialogue, or use a preset with longer gaps.",
         )
     # The later one keeps what comes before its loudest moment as far as the earlier one's window allows.
-    begin = max(two.start, one.window[1] + separation)
+    begin = min(max(two.start, one.window[1] + separation), two.window[0])
     return _cut_end(one, begin - separation), _cut_start(two, begin)
 
 

@@ -87,6 +87,7 @@ class Scene:
     voice: Samples
     voice_lufs: float
     voice_gain_db: float
+    voice_limited_db: float
     turn_gains_db: tuple[float, ...]
     speakers_lufs: Mapping[str, float | None]
     bed: BedBus
@@ -192,7 +193,9 @@ def make_scene(plan: ScenePlan, corpus: Path, library: Path) -> Scene:
     line = timeline_of(plan, [TurnSound(len(v.samples), v.heard_from, v.heard_to) for v in voices])
     turn_gains = [gains[speaker] for speaker in speakers]
     kernel = voice_kernel(plan, corpus / plan.room.file, room_sha256)
-    voice = voice_bus(voices, line.turns, turn_gains, line.frames, kernel, rate)
+    voice, voice_limited = voice_bus(
+        voices, line.turns, turn_gains, line.frames, kernel, preset.voice.peak_dbfs, rate
+    )
     del voices
     energies = k_weighted(Audio(voice, rate))
     found = energies.integrated().lufs
@@ -220,6 +223,7 @@ def make_scene(plan: ScenePlan, corpus: Path, library: Path) -> Scene:
         voice=voice,
         voice_lufs=preset.voice.lufs,
         voice_gain_db=voice_gain,
+        voice_limited_db=voice_limited,
         turn_gains_db=tuple(turn_gains),
         speakers_lufs=levels,
         bed=bed,
