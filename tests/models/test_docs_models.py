@@ -9,7 +9,7 @@ import yaml
 
 from earwitness.models.endpoint_schema import Description, load_description
 from earwitness.models.options import Option
-from earwitness.models.registry import adapter_info, read_models_file
+from earwitness.models.registry import adapter_info, list_adapters, read_models_file
 
 TEXT = (Path(__file__).parents[2] / "docs" / "models.md").read_text("utf-8")
 
@@ -20,24 +20,39 @@ def names(options: tuple[Option, ...]) -> set[str]:
 
 def test_every_option_in_a_command_exists() -> None:
     known = {
-        adapter: names(adapter_info(adapter).options)
-        for adapter in ("openai", "endpoint", "python", "baseline")
+        each.info.name: names(each.info.options)
+        for each in list_adapters()
+        if each.origin == "built in"
     }
     seen = 0
     for line in TEXT.splitlines():
-        model = re.search(r"--model (\w+)/", line)
+        model = re.search(r"(?:--model|probe) ([\w-]+)/", line)
         given = set(re.findall(r"-M (\w+)=", line))
         if model and given:
             seen += 1
-            assert given - {"threshold", "host"} <= known[model[1]], line
+            assert given - {"threshold", "host", "model"} <= known[model[1]], line
     assert seen >= 5
-    stray = set(re.findall(r"-M (\w+)=", TEXT)) - {"key", "threshold", "host"}
+    stray = set(re.findall(r"-M (\w+)=", TEXT)) - {"key", "threshold", "host", "model"}
     assert stray <= set().union(*known.values())
 
 
 def test_every_option_of_chat_models_is_mentioned() -> None:
-    for name in names(adapter_info("openai").options) - {"timeout_s", "min_seconds"}:
-        assert name in TEXT, name
+    for adapter in (
+        "openai",
+        "google",
+        "anthropic",
+        "mistral",
+        "openai-realtime",
+        "openai-responses",
+    ):
+        for name in names(adapter_info(adapter).options) - {"timeout_s", "min_seconds"}:
+            assert f"{name}" in TEXT, (adapter, name)
+
+
+def test_every_adapter_has_its_place() -> None:
+    for each in list_adapters():
+        if each.origin == "built in":
+            assert f"[`{each.info.name}/" in TEXT, each.info.name
 
 
 def test_the_examples_in_yaml_are_valid(tmp_path: Path) -> None:
@@ -66,5 +81,6 @@ def test_every_field_of_a_description_is_mentioned() -> None:
 def test_the_schema_of_the_templates_is_yaml_a_person_can_copy() -> None:
     folder = Path(load_description.__code__.co_filename).parent / "endpoints"
     for path in folder.glob("*.yaml"):
-        assert path.read_text("utf-8").startswith("# A template"), path
-        assert yaml.safe_load(path.read_text("utf-8"))["template"] is True
+        text = path.read_text("utf-8")
+        is_template = bool(yaml.safe_load(text).get("template"))
+        assert path.stem.startswith("template-") == is_template == text.startswith("# A template")
