@@ -55,7 +55,7 @@ class VoiceChain(_Part):
         default=12.0, description="A speaker further from the other is refused."
     )
     peak_dbfs: float | None = Field(
-        default=0.5,
+        default=-0.5,
         description="Limiter of the voice bus, in place of the published compressor: the master gain is about "
         "-3 dB, so that speech alone stays under the ceiling with room for what is added. null: none.",
     )
@@ -90,7 +90,7 @@ class EventChain(_Part):
     highpass_hz: Hz = Field(default=60.0, description="Not for sounds of low frequency.")
     bells: tuple[Bell, ...] = (Bell(hz=300, db=-2.5), Bell(hz=4000, db=1.5))
     peak_dbfs: float | None = Field(
-        default=0.5, description="Limiter of each sound's bus, as that of the voices. null: none."
+        default=-0.5, description="Limiter of each sound's bus, as that of the voices. null: none."
     )
     most_limited_db: Annotated[float, Field(ge=0)] = Field(
         default=6.0, description="A sound is driven into its limiter by at most this much."
