@@ -176,6 +176,8 @@ def test_no_difference_is_none_and_holm_runs_over_the_family():
         [("a", same, "b", same), ("a", same, "c", other)], "reaction", family="two", resamples=200
     )
     assert (one.difference.value, one.p_sign_flip, one.above) == (0.0, 1.0, False)
+    # No scene differs, and twelve scenes cannot exclude a difference of one in five.
+    assert (one.difference.low, one.difference.high) == pytest.approx((-0.2425, 0.2425), abs=0.001)
     assert two.p_sign_flip == 2 * 0.5**7
     assert two.p_holm == 2 * two.p_sign_flip
     assert two.above

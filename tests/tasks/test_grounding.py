@@ -136,7 +136,9 @@ def test_the_perfect_listener_hears_and_the_deaf_does_not(mixed_folder, tmp_path
     perfect, deaf = (table.of("grounding", f"openai/{c}") for c in ("perfect", "deaf"))
     assert (perfect.hits.value, perfect.false_alarms.value, perfect.catch_alarms.value) == (1, 0, 0)
     assert perfect.hears
+    assert perfect.hits.low == pytest.approx(0.676, abs=0.001)  # Wilson over eight scenes
     assert perfect.d_prime.value > 3
+    assert np.isnan(perfect.d_prime.low)
     assert (deaf.hits.value, deaf.d_prime.value, deaf.p_sign_flip) == (0, 0, 1)
     assert deaf.paired["always no"] == 16
 

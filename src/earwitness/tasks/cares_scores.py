@@ -23,7 +23,13 @@ from numpy.typing import NDArray
 
 from earwitness.errors import DataError
 from earwitness.stats.confusion import ratio
-from earwitness.stats.intervals import FEW_CLUSTERS, RESAMPLES, percentile_interval, resample_sums
+from earwitness.stats.intervals import (
+    FEW_CLUSTERS,
+    RESAMPLES,
+    percentile_interval,
+    resample_sums,
+    wilson,
+)
 from earwitness.stats.streams import stream
 from earwitness.stats.tests import holm, sign_flip, smallest_detectable_difference
 from earwitness.tasks import scoring
@@ -304,6 +310,7 @@ def _pair(
         table.reshape(n_clusters, -1), resamples, stream(seed, "cares-compare", task)
     )
     low, high, _ = percentile_interval(metric(drawn), value, n_clusters)
+    limits = _limits(float(value), float(low), float(high), n_clusters)
     p = sign_flip(moved, stream(seed, "sign-flip", task, a, b)).p
     few = ", few" if n_clusters < FEW_CLUSTERS else ""
     return CaresComparison(
@@ -315,8 +322,7 @@ def _pair(
         n_clusters=n_clusters,
         difference=Estimate(
             float(value),
-            float(low),
-            float(high),
+            *limits,
             f"bootstrap by {cluster_name} ({n_clusters}{few})",
         ),
         p_sign_flip=p,
@@ -336,6 +342,14 @@ def _difference(n_classes: int) -> Callable[[NDArray[np.int64] | FloatArray], Fl
         return ratio(np.where(occurs, gaps, 0.0).sum(axis=-1), occurs.sum(axis=-1))
 
     return metric
+
+
+def _limits(value: float, low: float, high: float, n: int) -> tuple[float, float]:
+    """Limits of a difference, with Wilson's width over scenes where no resample can show any."""
+    if not low == high == value or value not in (-1.0, 0.0, 1.0):
+        return low, high
+    width = wilson(0, n).high
+    return max(-1.0, value - width), min(1.0, value + width)
 
 
 def _right(decision: Decision) -> bool:

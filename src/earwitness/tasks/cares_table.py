@@ -218,15 +218,7 @@ def print_table(console: Console, table: CaresTable) -> None:
             for line in _notes(table.scores[key], key[2]):
                 console.print(f"  {key[1]}, {key[2]}: {line}", highlight=False, markup=False)
     for each in table.comparisons:
-        mark = " *" if each.p_holm < 0.05 else ""
-        console.print(
-            f"  {each.task}: {each.a} - {each.b} = {100 * each.difference.value:+.1f} "
-            f"[{100 * each.difference.low:+.1f}, {100 * each.difference.high:+.1f}], "
-            f"p {each.p_holm:.3g} (Holm){mark}; {each.n_items} items, smallest detectable "
-            f"{100 * each.detectable:.1f}",
-            highlight=False,
-            markup=False,
-        )
+        console.print(f"  {_comparison_text(each)}", highlight=False, markup=False)
     for (task, model, condition), value in table.spread.items():
         console.print(
             f"  {task}, {model}, {condition}: prompts differ by {_spread_text(task, value)}",
@@ -234,6 +226,19 @@ def print_table(console: Console, table: CaresTable) -> None:
         )  # fmt: skip
     for task, model, condition, why in table.not_applicable:
         console.print(f"  not applicable: {task}, {model}, {condition}: {why}", highlight=False, markup=False)  # fmt: skip
+
+
+def _comparison_text(each: CaresComparison) -> str:
+    found = each.difference
+    text = (
+        f"{each.task}: {each.a} - {each.b} = {100 * found.value:+.1f} "
+        f"[{100 * found.low:+.1f}, {100 * found.high:+.1f}] points of {each.metric}, "
+        f"p {each.p_holm:.3g} (Holm){' *' if each.p_holm < 0.05 else ''}; {each.n_items} items"
+    )
+    # Where all scenes differ alike, nothing can be said of what others would show.
+    if 0 < each.detectable < math.inf:
+        text += f", smallest detectable {100 * each.detectable:.1f}"
+    return text
 
 
 def metric_name(task: str) -> str:
@@ -254,7 +259,8 @@ def _cell(found: TaskScores) -> str:
     if isinstance(found, GroundingScores):
         d = found.d_prime
         mark = "" if found.complete else " incomplete"
-        return f"{d.value:.2f} [{d.low:.2f}, {d.high:.2f}]{mark}"
+        limits = "" if math.isnan(d.low) else f" [{d.low:.2f}, {d.high:.2f}]"
+        return f"{d.value:.2f}{limits}{mark}"
     complete = found.complete if isinstance(found, SummaryScores) else found.scores.complete
     mark = "" if complete else " incomplete"
     return percent(found.headline) + mark

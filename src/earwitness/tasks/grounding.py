@@ -24,6 +24,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,13 @@ from earwitness.errors import DataError
 from earwitness.runs.items import Item, Question
 from earwitness.runs.outcomes import Outcome
 from earwitness.stats.dprime import d_prime
-from earwitness.stats.intervals import FEW_CLUSTERS, RESAMPLES, percentile_interval, resample_sums
+from earwitness.stats.intervals import (
+    FEW_CLUSTERS,
+    RESAMPLES,
+    percentile_interval,
+    resample_sums,
+    wilson,
+)
 from earwitness.stats.streams import stream
 from earwitness.stats.tests import mcnemar_exact, sign_flip
 from earwitness.tasks.choices import Option, read_choice
@@ -71,8 +78,8 @@ class GroundingScores:
 
     ``paired`` counts pairs (present, absent): both right, both wrong, yes to both, no to both, or one without an
     answer. ``hits``, ``false_alarms`` and ``catch_alarms`` are rates over all items of their kind. ``d_prime`` is
-    against the twins, ``d_prime_catch`` against catch times (NaN without any). ``accuracy_paired`` is right
-    on both of a pair, chance 25 %.
+    against the twins, ``d_prime_catch`` against catch times (NaN without any); where
+    all scenes are alike they have no interval. ``accuracy_paired`` is right on both of a pair, chance 25 %.
     """
 
     name: str
@@ -234,6 +241,13 @@ def score(
         value: FloatArray, samples: FloatArray, top: int | None = None, n: int | None = None
     ) -> Estimate:
         low, high, _ = percentile_interval(samples, value, len(clusters))
+        if low == high and n is not None and value in (0.0, 1.0):
+            k = len(clusters)
+            found = wilson(round(float(value) * k), k)
+            alike = f"wilson over {k} {cluster_name}s, all alike"
+            return Estimate(float(value), found.low, found.high, alike, top, n)
+        if low == high and n is None:
+            return Estimate(float(value), nan, nan, f"no interval: all {cluster_name}s alike")
         return Estimate(float(value), float(low), float(high), method, top, n)
 
     def rate(k: int, n: int) -> Estimate:
