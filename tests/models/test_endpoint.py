@@ -359,7 +359,8 @@ def test_files_that_are_no_descriptions(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="the whole"):
         load_description(str(path))
     with pytest.raises(
-        UsageError, match=r"no such description; wanted a \.yaml file, or one of hume, oruk, template-label"
+        UsageError,
+        match=r"no such description; wanted a \.yaml file, or one of hume, oruk, template-label",
     ):
         load_description("nobody")
     with pytest.raises(DataError, match="cannot be read"):

@@ -71,7 +71,7 @@ def list_models(
         console.print(Text(each.info.form + origin, style="bold"), soft_wrap=True)
         grid = Table.grid(padding=(0, 2))
         grid.add_row("  asks", Text(each.info.summary))
-        grid.add_row("  takes", Text(", ".join(each.info.limits.formats)))
+        grid.add_row("  takes", Text(", ".join(each.info.limits.formats) or "words only"))
         grid.add_row("  missing", Text(each.missing or "nothing"))
         for example in each.info.examples:
             grid.add_row("  such as", Text(f"--model {example}"))
