@@ -112,6 +112,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._api(path.removeprefix("/api/datasets/"), parse_qs(url.query))
         elif path.startswith("/datasets/"):
             self._resolve(path.removeprefix("/datasets/"), body)
+        elif "/resolve/" in path:  # a repository of a model has no prefix
+            self._resolve(path.removeprefix("/"), body)
         else:
             self._error(404, "EntryNotFound", "Not found")
 

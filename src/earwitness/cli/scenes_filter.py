@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 THRESHOLD = "topic_threshold.json"
 RECOVERY = "recovery.json"
+FILTER_REFILLS = 10
+"""A judge turns down more than the rules do, and each place has to be filled for the plan to stand."""
 
 
 def register_filter(group: typer.Typer) -> None:
@@ -72,7 +74,7 @@ def filter_corpus(
     max_refills: int | None = typer.Option(
         None,
         min=0,
-        show_default="as written",
+        show_default="10, or more if so written",
         help="Fresh scenes tried in place of an abandoned one.",
     ),
     asks: int | None = typer.Option(
@@ -163,7 +165,9 @@ def filter_corpus(
         order,
         loop=LoopUsed(
             max_attempts=max_attempts or order.loop.max_attempts,
-            max_refills=order.loop.max_refills if max_refills is None else max_refills,
+            max_refills=max(order.loop.max_refills, FILTER_REFILLS)
+            if max_refills is None
+            else max_refills,
         ),
     )
     console = Console(stderr=True)

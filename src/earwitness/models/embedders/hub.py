@@ -7,6 +7,7 @@ weights are fetched; torch is not needed.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,16 @@ def _fetch(name: str, repository: str, file: str, revision: str) -> Path:
     except ImportError:
         raise MissingExtraError(f"embedder {name}", "hub") from None
     try:
-        return Path(hf_hub_download(repository, file, revision=revision))
+        return Path(
+            hf_hub_download(
+                repository,
+                file,
+                revision=revision,
+                # Read here and not when the library is first imported, so that both can be set late.
+                endpoint=os.environ.get("HF_ENDPOINT"),
+                cache_dir=os.environ.get("HF_HUB_CACHE"),
+            )
+        )
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError, ValueError) as error:
         reason = " ".join(str(error).split())[:300]
         raise DataError(
