@@ -26,9 +26,11 @@ RATE_HZ = 8_000
 LONGEST_S = 20.0
 TAPER_S = 0.03
 ALIKE = 0.8
+ALIKE_IF_SHORT = 0.95
+SHORT_S = 1.5
 OVERLAP = 0.5
 IN_PHASE = 0.2
-"""The last is for the phase correlation: a copy that has been through Ogg Vorbis at its lowest quality is at 0.3."""
+"""Two short thuds are alike by chance, so more is asked of them. The last is for the phase correlation: a copy that has been through Ogg Vorbis at its lowest quality is at 0.3."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ def _score(
     if len(part_a) < OVERLAP * min(len(a), len(b)) or energy <= 0:
         return 0.0
     alike = abs(float(part_a @ part_b)) / energy
-    if alike < ALIKE:
+    if alike < (ALIKE if len(part_a) >= SHORT_S * RATE_HZ else ALIKE_IF_SHORT):
         return 0.0
     # Frequencies without energy have no phase to compare; a take of 11 kHz must not be judged by its noise.
     heard = np.logical_and(*(np.abs(x) > np.abs(x).max() * 1e-4 for x in (spectrum_a, spectrum_b)))

@@ -87,8 +87,8 @@ def test_every_recipe_makes_an_event(sound: str) -> None:
     assert shortest * 0.9 <= audio.seconds <= longest * 1.02
     loudness = integrated_loudness(audio).lufs
     assert loudness is not None
-    assert -45 < loudness < -11.9
-    assert peak > 0.45 or loudness > -12.1, "never faint"
+    assert -45 < loudness < -11.5
+    assert peak > 0.45 or loudness > -12.5, "never faint"
     # No click at either end.
     assert np.abs(audio.samples[[0, -1]]).max() < 0.02
     lead = int(sounding_blocks(audio)[0]) / 100

@@ -72,15 +72,21 @@ def shaped_noise(rng: Rng, n: int, spectrum: Points) -> Signal:
     wanted, n = n, int(next_fast_len(n, real=True))
     bins = n // 2 + 1
     hz, db = np.array(spectrum, dtype=float).T
-    grid = np.fft.rfftfreq(n, 1 / RATE)
-    # Interpolated on a coarse grid: exp and log of a million bins would cost more than the transform.
-    coarse = np.unique(np.geomspace(1, bins, min(bins, 4096)).astype(int)) - 1
-    level = np.interp(np.log(np.maximum(grid[coarse], 1.0)), np.log(hz), db)
-    gain = np.interp(np.arange(bins), coarse, 10 ** (level / 20))
+    gain = _gains(n, hz, db)
     gain[0] = 0.0
     half = rng.standard_normal((2, bins))
     made: Signal = irfft((half[0] + 1j * half[1]) * gain, n)[:wanted]
     return unit(made)
+
+
+def _gains(n: int, hz: Signal, db: Signal) -> Signal:
+    """Linear gains of the bins of a real transform of length ``n``, interpolated over log frequency."""
+    bins = n // 2 + 1
+    # On a coarse grid first: exp and log of a million bins would cost more than the transform.
+    coarse = np.unique(np.geomspace(1, bins, min(bins, 1024)).astype(int)) - 1
+    level = np.interp(np.log(np.maximum(coarse * RATE / n, 1.0)), np.log(hz), db)
+    made: Signal = np.interp(np.arange(bins), coarse, 10 ** (level / 20))
+    return made
 
 
 def unit(x: Signal) -> Signal:
@@ -318,13 +324,11 @@ def recorded(rng: Rng, x: Signal) -> Signal:
     from scipy.fft import irfft, next_fast_len, rfft
 
     n = int(next_fast_len(len(x), real=True))
-    octave = np.log2(np.maximum(np.fft.rfftfreq(n, 1 / RATE), 20.0) / 1000)
-    knots = np.log2(np.array([0.06, 0.25, 1, 4, 14]))
-    tilt_db = rng.normal(0, TILT_DB) * np.clip(knots, -4, 4)
-    gain = 10 ** (np.interp(octave, knots, rng.normal(0, COLOUR_DB, 5) + tilt_db) / 20)
-    heard = rfft(x, n) * gain
+    knots = np.array([60.0, 250.0, 1000.0, 4000.0, 14_000.0])
+    colour_db = rng.normal(0, COLOUR_DB, 5) + rng.normal(0, TILT_DB) * np.log2(knots / 1000)
+    heard = rfft(x, n) * _gains(n, knots, colour_db)
     half = rng.standard_normal((2, len(heard)))
-    floor = (half[0] + 1j * half[1]) * 10 ** (np.interp(octave, knots, FLOOR_SHAPE_DB) / 20)
+    floor = (half[0] + 1j * half[1]) * _gains(n, knots, np.array(FLOOR_SHAPE_DB))
     # Levels by Parseval's theorem, so that one transform makes both.
     share = np.sqrt(np.square(np.abs(heard)).sum() / np.square(np.abs(floor)).sum())
     made: Signal = irfft(heard + floor * share * 10 ** (rng.uniform(*FLOOR_DB) / 20), n)
