@@ -265,7 +265,7 @@ def test_a_dry_run_shows_everything_and_asks_nothing(clip_set: ClipSet, tmp_path
 def test_a_run_remembers_the_map_its_labels_are_read_with(
     clip_set: ClipSet, tmp_path: Path, label_map: str | None, kind: str
 ) -> None:
-    with OpenAIServer(choose=lambda call: reply("calm")) as server:
+    with OpenAIServer(choose=lambda _: reply("calm")) as server:
         [run] = plan_runs(
             clip_set,
             models=["openai/stand-in"],

@@ -109,7 +109,7 @@ def _interruptible(runner: Runner) -> Iterator[None]:
     installed = []
     for name in names:
         # Only the main thread may install handlers; elsewhere (notebooks) the caller keeps its own.
-        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+        with contextlib.suppress(RuntimeError, ValueError):
             loop.add_signal_handler(name, on_signal)
             installed.append(name)
     try:
