@@ -199,3 +199,19 @@ def test_nothing_in_common_is_an_error():
     b = [decision("s2/e1", "pivot", "pivot", "s2")]
     with pytest.raises(DataError, match="a and b: no reaction item in common"):
         compare_pairs([("a", a, "b", b)], "reaction", family="f")
+
+
+def test_the_test_is_of_balanced_accuracy_and_not_of_accuracy():
+    # Ten of thirty pivots lost, eight of ten ambients won: fewer right, but more of the mean recall.
+    golds = ["pivot"] * 30 + ["ambient"] * 10
+    won = [k >= 32 for k in range(40)]
+    lost = [k < 10 for k in range(40)]
+    a = [decision(f"s{k}/e1", g, None if lost[k] else g, f"s{k}") for k, g in enumerate(golds)]
+    b = [decision(f"s{k}/e1", g, None if won[k] else g, f"s{k}") for k, g in enumerate(golds)]
+    found = compare_pairs([("a", a, "b", b)], "reaction", family="f", resamples=500)[0]
+    assert found.difference.value == pytest.approx((-10 / 30 + 8 / 10) / 2)
+    assert 0.08 < found.p_sign_flip < 0.2
+    assert found.detectable == pytest.approx(2.8 * 0.14, abs=0.05)
+    plain = compare_pairs([("a", a, "b", b)], "sound", family="f", resamples=500)[0]
+    assert plain.difference.value == pytest.approx(-2 / 40)
+    assert plain.p_sign_flip > 0.7

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -141,6 +143,12 @@ def test_the_perfect_listener_hears_and_the_deaf_does_not(mixed_folder, tmp_path
     assert np.isnan(perfect.d_prime.low)
     assert (deaf.hits.value, deaf.d_prime.value, deaf.p_sign_flip) == (0, 0, 1)
     assert deaf.paired["always no"] == 16
+
+
+def test_without_twins_the_error_names_the_task_and_the_command(mixed_folder, tmp_path):
+    shutil.copytree(mixed_folder, tmp_path / "c", ignore=shutil.ignore_patterns("twins"))
+    with pytest.raises(UsageError, match=r"task 'grounding': .* has no twin .*--mute each"):
+        grounding.items(load_mixed(tmp_path / "c"))
 
 
 def test_muted_does_not_apply(mixed_folder, tmp_path):

@@ -133,7 +133,12 @@ def items(
     del rotations
     check_conditions(conditions)
     prompt = load_prompt(prompt_set)
-    require_twins(mixed, [(s, e.id) for s in mixed.scenes for e in s.manifest.events], ("muted",))
+    require_twins(
+        mixed,
+        [(s, e.id) for s in mixed.scenes for e in s.manifest.events],
+        ("muted",),
+        where=f"task {TASK!r}",
+    )
     questions = []
     for condition in conditions:
         for scene in mixed.scenes:

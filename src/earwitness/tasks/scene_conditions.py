@@ -107,9 +107,17 @@ def given(mixed: MixedCorpus, scene: MixedScene, condition: str, event: str | No
 
 
 def require_twins(
-    mixed: MixedCorpus, wanted: Iterable[tuple[MixedScene, str | None]], conditions: Sequence[str]
+    mixed: MixedCorpus,
+    wanted: Iterable[tuple[MixedScene, str | None]],
+    conditions: Sequence[str],
+    *,
+    where: str | None = None,
 ) -> None:
     """See that every twin is there and belongs to the mix that is there now.
+
+    Parameters
+    ----------
+    where: what needs them, for the error; None means the condition.
 
     Raises
     ------
@@ -126,17 +134,20 @@ def require_twins(
             if found is None or found.audible_sha256 != scene.manifest.audio.sha256:
                 missing.append((scene.id, variant))
         if missing:
-            raise missing_twins(mixed, condition, missing)
+            raise missing_twins(mixed, condition, missing, where)
 
 
 def missing_twins(
-    mixed: MixedCorpus, condition: str, missing: Sequence[tuple[str, str]]
+    mixed: MixedCorpus,
+    condition: str,
+    missing: Sequence[tuple[str, str]],
+    where: str | None = None,
 ) -> UsageError:
     """The error that says which twins are not there and how they are made."""
     scene, variant = missing[0]
     more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
     return UsageError(
-        f"condition {condition!r}",
+        where or f"condition {condition!r}",
         f"{scene} has no twin {variant}{more}",
         "a twin of every item, made from the mix that is there now",
         "Nothing was asked. Make them: earwitness scenes mix "

@@ -88,13 +88,21 @@ def items(
         seed=mixed.seed,
         name=TASK,
     )
+    drawn = {
+        f"{scene.id}/{event.id}": (
+            distractors(mixed, scene, event.id, event.sound),
+            named_in_talk(mixed, scene, event.sound),
+        )
+        for scene in mixed.scenes
+        for event in scene.manifest.events
+    }
     questions = []
     for condition in conditions:
         for scene in mixed.scenes:
             for event in scene.manifest.events:
                 base = f"{scene.id}/{event.id}"
                 source = given(mixed, scene, condition, event.id)
-                truth, others = event.sound, distractors(mixed, scene, event.id, event.sound)
+                truth, (others, named) = event.sound, drawn[base]
                 if condition == "swapped" and source.manifest is not None:
                     truth = source.manifest.event(event.id).heard or event.sound
                     kept = [other for other in others if other != truth][: N_OPTIONS - 2]
@@ -102,9 +110,7 @@ def items(
                 groups = {
                     **event_groups(scene, event),
                     "sound": truth,
-                    "talk": "names the sound"
-                    if named_in_talk(mixed, scene, event.sound)
-                    else "does not name the sound",
+                    "talk": "names the sound" if named else "does not name the sound",
                     "_planned": event.sound,
                 }
                 for rotation in range(rotations):
