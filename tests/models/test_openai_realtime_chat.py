@@ -14,7 +14,9 @@ import pytest
 
 from earwitness.errors import MissingExtraError, ModelError, UsageError
 from earwitness.models import openai_realtime_chat
+from earwitness.models.openai_realtime_reply import Listener
 from earwitness.models.protocols import AudioRef, Message, Reply, Request
+from earwitness.models.redaction import Redactor
 from earwitness.models.registry import open_model, open_text_model
 from tests.models.conftest import KEY, PROMPT, open_and_ask, without_audio
 from tests.models.faults import BASE64
@@ -291,3 +293,18 @@ def test_settings_name_the_server(make_clip: Any) -> None:
     assert open_model(NAME, {"server": "lab", "max_output_tokens": "5"}).settings == {
         "server": "lab", "audio_first": False, "max_output_tokens": 5,
     }  # fmt: skip
+
+
+def test_a_part_that_comes_twice_is_said_once() -> None:
+    listener = Listener(NAME, Redactor(), "mark")
+    part = {"event_id": "e1", "type": "response.output_text.delta", "delta": "fear"}
+    assert listener.take(part, 0.0) is None
+    assert listener.take(part, 0.0) is None
+    done = {
+        "event_id": "e2",
+        "type": "response.done",
+        "response": {"status": "completed", "output": []},
+    }
+    reply = listener.take(done, 0.1)
+    assert reply is not None
+    assert reply.text == "fear"
