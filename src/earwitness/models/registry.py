@@ -47,6 +47,7 @@ BUILT_IN: Mapping[str, str] = {
     "anthropic": "earwitness.models.anthropic_chat:open",
     "mistral": "earwitness.models.mistral_chat:open",
     "endpoint": "earwitness.models.endpoint:open",
+    "hf": "earwitness.models.hf_pipeline:open",
     "python": "earwitness.models.python_function:open",
     "command": "earwitness.models.command:open",
     "cascade": "earwitness.models.cascade:open",
