@@ -40,8 +40,8 @@ _TRIES = 3
 _APART = 2
 """Least number of utterances between the places of two events, whatever their reactions."""
 _MOST_WORDS = 54
-_SLACK = 4
-"""Words by which an utterance may be longer than it should before a sentence is left out."""
+_AFTER_EVENT = 24
+"""Least words an utterance after a sound is to have."""
 
 
 class Composer:
@@ -59,7 +59,7 @@ class Composer:
         subject = self._subject(scenario, seed)
         count = _UTTERANCES[shape.below(len(_UTTERANCES))]
         places = self._places(scenario.events, count, shape)
-        words = self._lengths(count, shape)
+        words = self._lengths(count, places, shape)
         first = shape.below(2)
         topic = self.topic(scenario, seed)
         # Lengths are settled on the talk that nothing disturbs, so that they tell nothing of reactions.
@@ -114,7 +114,7 @@ class Composer:
             ways = [tuple(band[min(n, len(band) - 1)] for n, band in enumerate(ranges))]
         return ways[shape.below(len(ways))]
 
-    def _lengths(self, count: int, shape: Draws) -> list[int]:
+    def _lengths(self, count: int, places: Sequence[int], shape: Draws) -> list[int]:
         """Words of each utterance, long and short ones mixed, so that the scene takes its time."""
         low, high = _SECONDS_RANGE
         seconds = min(max(shape.normal(*_SECONDS), low), high)
@@ -122,7 +122,9 @@ class Composer:
         words = (seconds - pauses) * self._limits.words_per_second
         shares = [0.6 + 0.8 * shape.uniform() for _ in range(count)]
         total = sum(shares)
-        return [min(max(round(words * share / total), 10), _MOST_WORDS) for share in shares]
+        lengths = [min(max(round(words * share / total), 10), _MOST_WORDS) for share in shares]
+        # Whatever happens there, a reaction must find room.
+        return [max(n, _AFTER_EVENT) if at in places else n for at, n in enumerate(lengths)]
 
     def _turns(
         self,
@@ -179,7 +181,7 @@ class Composer:
                 said, reply = reactor.exchange(event, turns[-1], bridge, fit)
                 speaker = 1 - turns[-1].speaker
                 turns.append(Turn(speaker, 0, [said]))
-                room = min(lengths[n] + lengths[n + 1] - turns[-1].length, _MOST_WORDS - _SLACK)
+                room = min(lengths[n] + lengths[n + 1] - turns[-1].length, _MOST_WORDS)
                 turns.append(Turn(1 - speaker, room, [reply], facet=turns[-2].facet))
                 if pivot is not None and places[pivot] < n:
                     opened = first if places[pivot] % 2 == 0 else 1 - first
@@ -194,7 +196,7 @@ class Composer:
                 self._react(events, places, n, turns[-1], lengths[n], reactor)
         for turn in turns:
             if turn.length > _MOST_WORDS:
-                _shorten(turn, _MOST_WORDS - _SLACK)
+                _shorten(turn, _MOST_WORDS)
         return turns
 
     def _pivoted(
@@ -240,7 +242,8 @@ class Composer:
                 fit = self._fit(others | {event.sound}, event.sound)
                 due = " ".join(turn.sentences)
                 reactor.behavioral(event, turn, _but(due, fit))
-            _shorten(turn, max(words, _LEAST_AFTER_REACTION))
+            least = 1 if event.reaction == "behavioral" else 2
+            _shorten(turn, words, least, reactor.draws)
 
     @staticmethod
     def _others(events: Sequence[PlannedEvent], event: PlannedEvent) -> frozenset[str]:
@@ -269,20 +272,23 @@ class Composer:
         return [pair.id] if own in self.book.lists else [pair.closeness]
 
 
-_LEAST_AFTER_REACTION = 26
-
-
 def _but(due: str, fit: Allowed) -> Allowed:
     """Judge a disturbed sentence by what it says beside what was due, which was judged before."""
     words = set(due.lower().split())
     return lambda text: fit(" ".join(word for word in text.split() if word.lower() not in words))
 
 
-def _shorten(turn: Turn, words: int) -> None:
-    """Leave out sentences from the end (before a question that is answered) while there are too many words."""
+def _shorten(turn: Turn, words: int, least: int = 2, draws: Draws | None = None) -> None:
+    """Leave out sentences from the end (before a question that is answered) while there are too many words.
+
+    With draws, a sentence that is too long by a part of it goes with that chance, so that turns come out even.
+    """
     parts = [part for sentence in turn.sentences for part in sentences(sentence)]
-    tail = [parts.pop()] if turn.asks and len(parts) > 2 else []
-    while len(parts) > 2 and sum(len(p.split()) for p in (*parts, *tail)) > words + _SLACK:
+    tail = [parts.pop()] if turn.asks and len(parts) > least else []
+    while len(parts) > least:
+        excess = sum(len(part.split()) for part in (*parts, *tail)) - words
+        if excess <= 0 or (draws and draws.uniform() * len(parts[-1].split()) >= excess):
+            break
         parts.pop()
     turn.sentences = [*parts, *tail]
 

@@ -16,8 +16,8 @@ from earwitness.scenes.scenario import SPLITS, PlannedEvent, Split
 _SENTENCE = re.compile(r"(?<=[^.][.!?]) (?=[^\W\d_])")
 _ASKS, _ASKS_OFTEN = 0.3, 0.45
 """How often a turn after a pivot ends with a question; more often where only one of the two asks."""
-_LEAST = 7
-"""A further sentence about a sound is added while this many words are left; on average turns then come out even."""
+_SHORT = 18
+"""Words below which such a turn has no room for a word on what the other said."""
 _LINKED = 0.7
 """How often a further sentence of such a turn begins with a linking word."""
 _REPLIES = 0.7
@@ -113,8 +113,10 @@ class Reactor:
         pool = self._kin(event)
         answer: str | None = None
         made: list[Turn] = []
+        over = 0
         for n, length in enumerate(words):
-            turn = Turn((first + n) % 2, length, least=_LEAST)
+            turn = Turn((first + n) % 2, length + over)
+            wanted = turn.words
             side = "ab"[n % 2]
             values["kin"] = pool[self.draws.below(len(pool))]
 
@@ -126,26 +128,31 @@ class Reactor:
             asks = not last and n > 0 and question_list in self.book.lists
             asks = asks and self.draws.uniform() < (_ASKS_OFTEN if sides else _ASKS)
             asks = asks and self.speech.has_fresh(question_list, self.group)
-            turn.words -= 9 if asks or last else 0
+            question, following = "", None
+            if asks:
+                question, following = self.speech.say(
+                    [question_list], values, _both(allowed[n], allowed[n + 1]), group=self.group
+                )
+                question = self._link(question, allowed[n], "pivot.asker")
+                turn.asks = True
+            elif last:
+                question = say(f"{key}.end")[0]
+            turn.words -= len(question.split())
             if n == 0:
                 turn.sentences.append(say(f"{key}.open")[0])
             elif answer is not None:
                 turn.sentences.append(answer)
-            elif self.draws.uniform() < _REPLIES:
+            elif self.draws.uniform() < _REPLIES and wanted >= _SHORT:
                 turn.sentences.append(say(f"{key}.reply_{side}" if sides else "pivot.reply")[0])
             body = f"{key}.turn_{side}" if sides else f"{key}.turn"
             turn.sentences.append(say(body)[0])
-            while turn.room:
-                turn.sentences.append(self._link(say(body)[0], allowed[n]))
-            answer = None
-            if asks:
-                question, answer = self.speech.say(
-                    [question_list], values, _both(allowed[n], allowed[n + 1]), group=self.group
-                )
-                turn.sentences.append(self._link(question, allowed[n], "pivot.asker"))
-                turn.asks = True
-            if last:
-                turn.sentences.append(say(f"{key}.end")[0])
+            while self._fits(turn, more := self._link(say(body)[0], allowed[n])):
+                turn.sentences.append(more)
+            if question:
+                turn.sentences.append(question)
+            answer = following
+            # What one turn has too much of, the next one has less.
+            over = min(wanted - turn.length, 0)
             made.append(turn)
         return made
 
@@ -155,9 +162,16 @@ class Reactor:
         body = f"{key}.turn_{side}" if f"{key}.turn_a" in self.book.lists else f"{key}.turn"
         pool = self._kin(event)
         values: dict[str, Value] = {**self.words_for(event).values()}
-        while turn.room:
-            values["kin"] = pool[self.draws.below(len(pool))]
-            turn.sentences.append(self.speech.say([body], values, allowed, group=self.group)[0])
+        values["kin"] = pool[self.draws.below(len(pool))]
+        while self._fits(
+            turn, more := self.speech.say([body], values, allowed, group=self.group)[0]
+        ):
+            turn.sentences.append(more)
+
+    def _fits(self, turn: Turn, sentence: str) -> bool:
+        """Whether to add a sentence: by chance where it would be too long, so that turns come out even."""
+        size = len(sentence.split())
+        return self.draws.uniform() * size < turn.words - turn.length
 
     def _link(self, sentence: str, allowed: Allowed, key: str = "pivot.linker") -> str:
         linked = self.speech.link(sentence, key, _LINKED, group=self.group)

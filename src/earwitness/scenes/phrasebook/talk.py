@@ -48,7 +48,6 @@ class Turn:
     sentences: list[str] = field(default_factory=list)
     asks: bool = False
     facet: Noun | None = None
-    least: int = _LEAST
 
     @property
     def length(self) -> int:
@@ -58,7 +57,7 @@ class Turn:
     @property
     def room(self) -> bool:
         """Whether another sentence fits."""
-        return self.words - self.length >= self.least
+        return self.words - self.length >= _LEAST
 
 
 class Speech:
