@@ -37,9 +37,12 @@ def validate(
 
     from earwitness.scenes.corpus import Corpus
     from earwitness.scenes.corpus_validate import validate_corpus
+    from earwitness.scenes.recovery_gate import check_verdicts
 
     corpus = Corpus(folder)
-    found = validate_corpus(corpus, corpus.bank(bank), bank_folder=bank, workers=workers)
+    found = validate_corpus(
+        corpus, corpus.bank(bank), bank_folder=bank, workers=workers, verdicts=check_verdicts
+    )
     if as_json:
         typer.echo(json.dumps(dataclasses.asdict(found), ensure_ascii=False, indent=2))
     else:
