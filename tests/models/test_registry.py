@@ -27,7 +27,10 @@ def test_the_first_slash_parts_adapter_and_name() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("opnai/x", r"there is no adapter 'opnai'; wanted one of anthropic/.*Did you mean 'openai'"),
+        (
+            "opnai/x",
+            r"there is no adapter 'opnai'; wanted one of anthropic/.*Did you mean 'openai'",
+        ),
         ("whisper", r"there is no such model; wanted one of .*earwitness models list"),
         ("openai", r"names an adapter but no model; wanted openai/MODEL. Such as openai/gpt-audio"),
         ("openai/", "names an adapter but no model"),

@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import typer
 
-GROUPS = ("clips", "run", "score", "report", "baseline", "models", "voices", "asr", "scenes", "sounds")
+GROUPS = (
+    "clips",
+    "run",
+    "score",
+    "report",
+    "baseline",
+    "models",
+    "voices",
+    "asr",
+    "scenes",
+    "sounds",
+)
 """Modules of this package; each has ``register(app)``."""
 
 
