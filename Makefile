@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CLIPS ?=
 
-.PHONY: help setup demo test lint bench test-browser clean
+.PHONY: help setup demo test lint bench test-browser test-hf clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -36,6 +36,10 @@ bench: $(STAMP)  ## speed and memory, beside a peer in the same run
 test-browser: $(STAMP)  ## the pages in headless Chromium (skips with a reason where there is none)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[dev,browser]"
 	$(BIN)/python -m pytest -m browser -ra
+
+test-hf: $(STAMP)  ## local transformers models, on tiny ones the test makes (brings torch)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[dev,hf]"
+	$(BIN)/python -m pytest tests_hf -W default
 
 clean:  ## remove .venv and build
 	rm -rf $(VENV) build
