@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -48,17 +48,37 @@ def plan_of(
     )
 
 
-@st.composite
-def plans(draw: st.DrawFn, made: Made) -> ScenePlan:
-    """Scenes of seven turns with up to three sounds in gaps of their own, of any reaction, in either preset."""
-    places = sorted(draw(st.lists(st.integers(0, 7), max_size=3, unique=True)))
-    events = tuple(
-        PlannedEvent(f"e{n}", draw(st.sampled_from(park_sounds())), draw(st.sampled_from(REACTIONS)), None, "early")
-        for n in range(1, len(places) + 1)
-    )  # fmt: skip
-    scenario = Scenario("drawn", "t", "t", "test", "park", "friends", "F", "M", events)
-    preset = draw(st.sampled_from(["balanced", "paper"]))
-    return plan_of(made, scenario, dialogue_of(scenario, 7, places), preset, draw(st.integers(0, 10_000)))  # fmt: skip
+@dataclass(frozen=True)
+class Drawn:
+    """A scene of seven turns with up to three sounds in gaps of their own, of any reaction, in either preset."""
+
+    places: tuple[int, ...]
+    sounds: tuple[int, ...]
+    reactions: tuple[str, ...]
+    preset: str
+    seed: int
+
+    def plan(self, made: Made) -> ScenePlan:
+        sounds = park_sounds()
+        events = tuple(
+            PlannedEvent(f"e{n}", sounds[k], reaction, None, "early")  # type: ignore[arg-type]
+            for n, (k, reaction, _) in enumerate(
+                zip(self.sounds, self.reactions, self.places, strict=False), start=1
+            )
+        )
+        scenario = Scenario("drawn", "t", "t", "test", "park", "friends", "F", "M", events)
+        dialogue = dialogue_of(scenario, 7, self.places)
+        return plan_of(made, scenario, dialogue, self.preset, self.seed)
+
+
+DRAWN = st.builds(
+    Drawn,
+    st.sets(st.integers(0, 7), max_size=3).map(lambda places: tuple(sorted(places))),
+    st.tuples(*[st.integers(0, 5)] * 3),
+    st.tuples(*[st.sampled_from(REACTIONS)] * 3),
+    st.sampled_from(["balanced", "paper"]),
+    st.integers(0, 10_000),
+)
 
 
 def rendered(made: Made, plan: ScenePlan) -> tuple[Scene, np.ndarray, Manifest]:
@@ -69,9 +89,9 @@ def rendered(made: Made, plan: ScenePlan) -> tuple[Scene, np.ndarray, Manifest]:
 
 
 @SETTINGS
-@given(st.data())
-def test_stems_add_up_and_levels_hold(made: Made, data: st.DataObject) -> None:
-    scene, samples, manifest = rendered(made, data.draw(plans(made)))
+@given(DRAWN)
+def test_stems_add_up_and_levels_hold(made: Made, drawn: Drawn) -> None:
+    scene, samples, manifest = rendered(made, drawn.plan(made))
     stems = stems_of(scene)
     total = np.sum([stem.astype(np.float64) for stem in stems.values()], axis=0)
     assert np.abs(total - samples).max() <= 1e-6
@@ -114,10 +134,10 @@ def test_stems_add_up_and_levels_hold(made: Made, data: st.DataObject) -> None:
 
 
 @SETTINGS
-@given(st.data())
-def test_speech_is_shifted_and_never_cut(made: Made, data: st.DataObject) -> None:
+@given(DRAWN)
+def test_speech_is_shifted_and_never_cut(made: Made, drawn: Drawn) -> None:
     """The voice bus holds as much of every turn as the file, with the drawn gaps between."""
-    scene, _, manifest = rendered(made, data.draw(plans(made)))
+    scene, _, manifest = rendered(made, drawn.plan(made))
     turns = manifest.turns
     for n in range(1, len(turns)):
         gap = turns[n].start_s - turns[n - 1].end_s
@@ -208,11 +228,33 @@ def test_paper_ducks_the_reacting_voice_and_ends_before_it_resumes(made: Made) -
 
 def make_plain_voice(made: Made, scene: Scene) -> np.ndarray:
     """The voice bus of the same scene without ducking."""
-    rule = scene.plan.preset.placing["behavioral"].model_copy(update={"duck_db": (0.0, 0.0)})
-    preset = scene.plan.preset.model_copy(update={"placing": {**scene.plan.preset.placing, "behavioral": rule}})  # fmt: skip
     sounds = tuple(replace(s, draw=replace(s.draw, duck_db=0.0)) for s in scene.plan.sounds)
-    plan = replace(scene.plan, preset=preset, sounds=sounds)
+    plan = replace(scene.plan, sounds=sounds)
     return make_scene(plan, made.corpus.folder, made.library.folder).voice
+
+
+def test_only_the_voice_after_a_sound_makes_way_for_it(made: Made) -> None:
+    """Sounds that begin under an utterance leave it as it is."""
+    began_before = 0
+    for k in range(4):
+        sound = park_sounds()[k]
+        events = (PlannedEvent("e1", sound, "ambient", None, "early"),)
+        scenario = Scenario("drawn", "t", "t", "test", "park", "friends", "F", "M", events)
+        plan = plan_of(made, scenario, dialogue_of(scenario, 7, (3,)), "balanced", k)
+        (planned,) = plan.sounds
+        draw = replace(planned.draw, duck_db=4.0, anchor="gap", place=0.0)
+        plan = replace(plan, sounds=(replace(planned, draw=draw),))
+        scene = make_scene(plan, made.corpus.folder, made.library.folder)
+        (placed,), turns = scene.timeline.sounds, scene.timeline.turns
+        plain = make_plain_voice(made, scene)
+        ended = turns[2].speech_end
+        began_before += placed.start < ended
+        assert np.array_equal(scene.voice[:ended], plain[:ended])
+        last = placed.end + samples_at(0.09, RATE)
+        assert np.array_equal(scene.voice[last:], plain[last:])
+        if placed.end > turns[3].speech_start + 2000:
+            assert not np.array_equal(scene.voice, plain)
+    assert began_before >= 2
 
 
 def test_a_peaky_mix_is_held_by_a_static_gain() -> None:
