@@ -28,19 +28,21 @@ from earwitness.scenes.scenario import PlannedEvent, Scenario
 from earwitness.stats.streams import stream
 
 _UTTERANCES = (10, 10, 11, 11, 11, 12, 12, 12, 13, 13)
-_SECONDS = (88.0, 38.0)
+_SECONDS = (82.0, 40.0)
 """Mean and standard deviation of what a scene aims at, in seconds. Turns end with whole sentences, so that scenes
 speak for some seconds more: 120 s on average, as the paper's (120.4 s, standard deviation 18.8 s)."""
-_SECONDS_RANGE = (58.0, 132.0)
+_SECONDS_RANGE = (54.0, 132.0)
 _SECONDS_UNDISTURBED = (85.0, 152.0)
 _SECONDS_SPOKEN = (80.5, 164.0)
 """A scene that would speak for less or more is made again with turns in proportion."""
 _INSIDE = 1.06
 _TRIES = 3
+_SPARED = 7
+"""Words taken off where a sentence can go, because short turns have none to spare and grow by a reaction."""
 _APART = 2
 """Least number of utterances between the places of two events, whatever their reactions."""
 _MOST_WORDS = 54
-_AFTER_EVENT = 24
+_AFTER_EVENT = 29
 """Least words an utterance after a sound is to have."""
 
 
@@ -242,8 +244,9 @@ class Composer:
                 fit = self._fit(others | {event.sound}, event.sound)
                 due = " ".join(turn.sentences)
                 reactor.behavioral(event, turn, _but(due, fit))
-            least = 1 if event.reaction == "behavioral" else 2
-            _shorten(turn, words, least, reactor.draws)
+            # The answer and what follows it stay, or the next turn would answer nothing.
+            least = 2 if event.reaction == "behavioral" else 3
+            _shorten(turn, words - _SPARED, least, reactor.draws)
 
     @staticmethod
     def _others(events: Sequence[PlannedEvent], event: PlannedEvent) -> frozenset[str]:

@@ -10,7 +10,7 @@ from earwitness.scenes.bank import Bank
 from earwitness.scenes.bank_names import Namer
 from earwitness.scenes.phrasebook.grammar import Book, Draws, Value
 from earwitness.scenes.phrasebook.nouns import SoundWords, lower_first, sound_words
-from earwitness.scenes.phrasebook.talk import Allowed, Speech, Turn
+from earwitness.scenes.phrasebook.talk import ASKER, Allowed, Speech, Turn
 from earwitness.scenes.scenario import SPLITS, PlannedEvent, Split
 
 _SENTENCE = re.compile(r"(?<=[^.][.!?]) (?=[^\W\d_])")
@@ -133,7 +133,7 @@ class Reactor:
                 question, following = self.speech.say(
                     [question_list], values, _both(allowed[n], allowed[n + 1]), group=self.group
                 )
-                question = self._link(question, allowed[n], "pivot.asker")
+                question = self._link(question, allowed[n], ASKER)
                 turn.asks = True
             elif last:
                 question = say(f"{key}.end")[0]

@@ -33,6 +33,8 @@ _ASKS = 0.36
 _STANCES = ("keen", "wary")
 _NEW_FACET = 0.55
 """How often the next facet is one that was not mentioned yet."""
+ASKER = "pivot.asker"
+"""The list of linking words for questions."""
 _LINKED = 0.3
 """How often a reason or an afterthought begins with a linking word."""
 _LEAST = 9
@@ -105,9 +107,12 @@ class Speech:
         language = self.book.language
         if re.split(r"[ ,]", sentence, maxsplit=1)[0] in language["no_linker"]:
             return sentence
-        linkers = self.book.variants(key, group)
-        word = linkers[self.draws.below(len(linkers))].said.text
-        return f"{word} {lower_first(sentence, language)}"
+        linkers = [v for v in self.book.variants(key, group) if v.id not in self._used]
+        if not linkers or (sentence.endswith("?") and key != ASKER):
+            return sentence
+        linker = linkers[self.draws.below(len(linkers))]
+        self._used.add(linker.id)
+        return f"{linker.said.text} {lower_first(sentence, language)}"
 
     def _expand(self, variant: Variant, values: Mapping[str, Value]) -> tuple[str, str | None]:
         filled = dict(values)
