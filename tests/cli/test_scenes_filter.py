@@ -234,7 +234,7 @@ def test_judge_test_of_the_reader() -> None:
         "--snippets", str(GOLDEN / "reaction_snippets.yaml"),
     )  # fmt: skip
     assert result.exit_code == 0
-    assert "balanced accuracy  70.1% (64.0% to 75.9%) of 220; chance is 25 %" in result.stdout
+    assert "balanced accuracy  70.4% (64.4% to 76.2%) of 220; chance is 25 %" in result.stdout
     assert "late_mention" in result.stdout
     assert "planned \\ read as" in result.stdout
 

@@ -200,7 +200,7 @@ def test_it_reads_what_it_never_saw_well_above_chance(reader: OfflineReader, ban
     """The figures of docs/recovery.md; a change of them is a new evaluation and belongs there."""
     trial = asyncio.run(try_judge(reader, load_snippets(GOLDEN / "reaction_snippets.yaml"), bank))
     assert trial.sounds == 220
-    assert trial.balanced_accuracy.value == pytest.approx(0.701, abs=0.005)
+    assert trial.balanced_accuracy.value == pytest.approx(0.704, abs=0.005)
     assert trial.balanced_accuracy.low > 0.6
     assert all(share.value > 0.4 for share in trial.recall.values())
     assert sum(map(sum, trial.confusion)) == 220

@@ -31,6 +31,10 @@ LATE = 6
 """Turns after a sound in which a late mention is looked for."""
 LIKE = 1.5
 """What likeness to remarks and to names of sounds counts beside words."""
+ENOUGH = 5
+"""Turns after a remark that are looked at even where the next sound comes before."""
+CALM_AFTER = 3
+"""Turns after an earlier sound before the talk counts as its own again."""
 SLIGHT = 0.3
 """Evidence from which a turn may be about the sound."""
 USUAL_CLOSE = 0.12
@@ -97,13 +101,17 @@ class Measurer:
     def _event(self, talk: Read, number: int, vectors: Vectors) -> EventFeatures:
         start, end = talk.window(number)
         before, after = talk.turns[:start], talk.turns[start:end]
-        known = {stem(word) for turn in before for word in turn.words}
-        usual = self._usual_likeness(before, vectors)
+        calm = self._calm(talk, number)
+        known = {stem(word) for turn in calm for word in turn.words}
+        usual = self._usual_likeness(calm, vectors)
         prior = [vectors[self.content(turn)] for turn in before[-3:]]
-        scores = [self._turn_score(turn, known, usual, prior, vectors) for turn in after]
-        first = scores[0] if scores else _Score()
-        second = scores[1] if len(scores) > 1 else _Score()
-        late = max(scores[2:LATE], key=lambda s: s.evidence, default=_Score())
+        scores = [
+            self._turn_score(turn, known, usual, prior, vectors) for turn in talk.turns[start:]
+        ]
+        own = scores[: end - start]
+        first = own[0] if own else _Score()
+        second = own[1] if len(own) > 1 else _Score()
+        late = max(own[2:LATE], key=lambda s: s.evidence, default=_Score())
         talked = max((self._words(turn, set()).named for turn in before[-3:]), default=0.0)
         reference = {
             "evidence": first.evidence,
@@ -122,13 +130,26 @@ class Measurer:
             "talked_before": talked,
             "disturbed": min(self._total(after), 1.0),
         }
-        heard_at = next((n for n, score in enumerate(scores) if score.evidence >= NOTED), 0)
+        heard_at = next((n for n, score in enumerate(own) if score.evidence >= NOTED), 0)
         return EventFeatures(
             talk.events[number][0],
             reference,
             self._takeover(talk, start, end, heard_at, scores, vectors),
             self._disturbed(talk, start),
         )
+
+    def _calm(self, talk: Read, number: int) -> tuple[Turn, ...]:
+        """Turns before an event that no earlier sound is talked about in: what it brings up is news to them.
+
+        After an earlier sound its own words would otherwise be old ones: a train passes, then another.
+        """
+        start = talk.events[number][1]
+        first = talk.events[0][1]
+        latest = max((at for _, at in talk.events[:number] if at < start), default=0)
+        after = latest + CALM_AFTER if number and latest else 0
+        if not number or first == start:
+            return talk.turns[:start]
+        return (*talk.turns[:first], *talk.turns[max(after, first) : start])
 
     def _total(self, after: Sequence[Turn]) -> float:
         return disturbance(first_sentence(after[0]), self._lexicon).total if after else 0.0
@@ -239,12 +260,17 @@ class Measurer:
             return dict.fromkeys(TAKEOVER, 0.0)
         remark = turns[begin]
         place = scores[heard_at].index
-        prior, rest = turns[:start], turns[begin + 1 : end]
+        prior = turns[:start]
+        # Where the next sound comes soon, what follows it tells more than too few turns; its own turn does not count.
+        reach = max(end, min(begin + 1 + ENOUGH, len(turns)))
+        others = {at for _, at in talk.events if at >= end}
+        kept = [n for n in range(begin + 1, reach) if n not in others]
+        rest = [turns[n] for n in kept]
         topic = {stem(w) for turn in prior for w in turn.words if w not in self._lexicon.common}
         back = [self._share(turn, topic) for turn in rest]
         close = [self._nearest(turn, prior, vectors) for turn in rest]
         usual_close, usual_back = self._cohesion(prior, vectors)
-        following = [min(score.evidence, 1.5) for score in scores[heard_at + 1 : heard_at + 6]]
+        following = [min(scores[n - start].evidence, 1.5) for n in kept[:5]]
         return {
             "mentions": float(np.mean(following)) if following else 0.0,
             "mentions_late": max(following[1:], default=0.0),

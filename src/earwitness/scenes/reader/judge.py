@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 NAME = "offline/reader"
 FAMILY = "reader"
-VERSION = 1
+VERSION = 2
+"""Raised with every change of what is measured, so that no stored verdict of another state is used again."""
 WEIGHTS = Path(__file__).parent / "weights.yaml"
 CHUNK = 32
 """Cases whose texts are embedded together."""
