@@ -6,7 +6,7 @@ import importlib
 
 import typer
 
-PARTS = ("bank", "plan", "write", "filter", "check", "validate", "audit", "speak", "mix")
+PARTS = ("bank", "plan", "write", "filter", "judge", "check", "validate", "audit", "speak", "mix")
 """Modules ``scenes_<part>``; each has ``register_<part>(group)``."""
 
 
