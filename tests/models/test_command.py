@@ -133,6 +133,33 @@ def test_a_program_that_never_stops_printing(
     assert "printed more than 100,000 bytes" in problem.message
 
 
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_program_that_is_ended_while_its_pipes_are_full(
+    program: Any, request_: Request, monkeypatch: pytest.MonkeyPatch, stream: str
+) -> None:
+    monkeypatch.setattr(command, "MAX_OUTPUT_BYTES", 10_000)
+    flood = f"while True: os.write(sys.{stream}.fileno(), b'x' * 1_000_000)"
+    began = time.monotonic()
+    for _ in range(5):
+        problem = failure(program(flood), without_audio(request_), timeout_s="0.5")
+        assert problem.kind == ("bad_reply" if stream == "stdout" else "timeout")
+    assert time.monotonic() - began < 20
+
+
+def test_a_helper_that_has_left_the_group_holds_nothing_up(
+    program: Any, request_: Request, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "ENDING_S", 0.3)
+    line = program(
+        "import subprocess\n"
+        "subprocess.Popen(['sleep', '8'], start_new_session=True)\n"
+        "time.sleep(60)"
+    )
+    began = time.monotonic()
+    assert failure(line, without_audio(request_), timeout_s="0.5").kind == "timeout"
+    assert time.monotonic() - began < 5
+
+
 def test_a_program_that_does_not_read_its_question(program: Any, request_: Request) -> None:
     assert run(program("os.close(0); print('neutral')"), request_).text == "neutral"
 

@@ -39,6 +39,8 @@ from earwitness.models.redaction import LONG_RUN, Redactor
 
 MAX_OUTPUT_BYTES = 4 * 1024 * 1024
 TAIL_BYTES = 2000
+ENDING_S = 5.0
+"""Longest wait for the pipes of a program that was ended."""
 
 OPTIONS: tuple[Option, ...] = (
     Option(
@@ -188,14 +190,15 @@ class Command:
         assert process.stdout is not None
         assert process.stderr is not None
         err = bytearray()
+        reading = asyncio.ensure_future(_read(process.stdout))
+        others = [
+            asyncio.ensure_future(_feed(process.stdin, question)),
+            asyncio.ensure_future(_keep_tail(process.stderr, err)),
+        ]
         try:
             async with asyncio.timeout(self._values["timeout_s"]):
-                _, out, _ = await asyncio.gather(
-                    _feed(process.stdin, question),
-                    _read(process.stdout),
-                    _keep_tail(process.stderr, err),
-                )
-                return await process.wait(), out, bytes(err)
+                await asyncio.gather(reading, *others)
+                return await process.wait(), reading.result(), bytes(err)
         except _TooMuchError:
             raise ModelError(
                 f"{self.name}: the program printed more than {MAX_OUTPUT_BYTES:,} bytes",
@@ -213,10 +216,7 @@ class Command:
                 maybe_paid=True,
             ) from None
         finally:
-            if process.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                await process.wait()
+            await _end(process, [reading, *others])
 
     def _reply(self, out: bytes, err: bytes, seconds: float) -> Reply:
         text = out.decode("utf-8", "replace").strip()
@@ -261,6 +261,34 @@ class Command:
         return ModelError(
             f"{self.name}: the program {what}", kind="bad_reply", retryable=False, maybe_paid=True
         )
+
+
+async def _end(process: asyncio.subprocess.Process, tasks: Sequence[asyncio.Future[Any]]) -> None:
+    """End a program and all it started, whatever it is doing."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    if process.returncode is not None:
+        return
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    # asyncio sees a process off only when its pipes are at their end, and a pipe whose buffer is full is no
+    # longer read: what is left has to be taken out. A process that has left the group may hold a pipe open
+    # for ever, so this is bounded.
+    try:
+        async with asyncio.timeout(ENDING_S):
+            await asyncio.gather(_discard(process.stdout), _discard(process.stderr))
+            await process.wait()
+    except TimeoutError:
+        # No public call lets go of the pipes.
+        process._transport.close()  # type: ignore[attr-defined]
+
+
+async def _discard(stream: asyncio.StreamReader) -> None:
+    while await stream.read(1 << 16):
+        pass
 
 
 def _write(path: Path, payload: Payload) -> None:
