@@ -55,7 +55,10 @@ def plan(
         help="What is drawn from.",
     ),
     sounds: Path | None = typer.Option(
-        None, "--sounds", metavar="LIBRARY", help="Draw only sounds this library has takes of."
+        None,
+        "--sounds",
+        metavar="LIBRARY",
+        help="Draw only sounds this library has takes of, at locations it has ambiences of.",
     ),
     min_takes: int = typer.Option(
         1, "--min-takes", min=1, help="Takes a sound needs in a split to be drawn there."
@@ -94,7 +97,7 @@ def plan(
 
     existing = Corpus(out).config if (out / CONFIG).is_file() else None
     loaded = load_bank(bank)
-    library = library_used(read_library(sounds), min_takes) if sounds else None
+    library = library_used(read_library(sounds), min_takes, loaded) if sounds else None
     cast = read_cast(cast_path(voices), loaded) if voices else None
     if existing is not None:
         # What is left out is as it was; what is given must be as it was, or the plan is refused.
@@ -126,6 +129,7 @@ def plan(
             "preset": config.preset.id,
             "seed": config.seed,
             "bank": config.bank.model_dump(),
+            "locations_left_out": list(config.library.left_out) if config.library else [],
         }
         if tables is not None:
             summary["report"] = tables.to_json()
@@ -133,6 +137,9 @@ def plan(
         return
     if tables is not None:
         _print_report(tables)
+    left_out = config.library.left_out if config.library else ()
+    if left_out:
+        typer.echo(f"no scenes at {', '.join(left_out)}: the library has no ambience there")
     _print_summary(out, len(planned.scenarios), planned.before, tables is not None)
 
 

@@ -40,6 +40,9 @@ class LibraryUsed(_Part):
         ge=1, description="Takes a sound must have in a split to be drawn there."
     )
     drawable: dict[Split, tuple[str, ...]] = Field(description="Sounds with enough takes.")
+    left_out: tuple[str, ...] = Field(
+        default=(), description="Locations without an ambience in some split: no scene is there."
+    )
 
 
 class CastUsed(_Part):

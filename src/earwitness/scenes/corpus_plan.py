@@ -36,10 +36,13 @@ class PlannedCorpus:
     scenarios: tuple[Scenario, ...]
 
 
-def library_used(library: LibraryContents, min_takes: int = 1) -> LibraryUsed:
+def library_used(
+    library: LibraryContents, min_takes: int = 1, bank: Bank | None = None
+) -> LibraryUsed:
     """What a plan depends on of a sound library.
 
-    Takes of no split count in every split.
+    Takes of no split count in every split. With a bank, locations that have no ambience in some split are left
+    out of the plan: their scenes could not be mixed. A library without any ambience leaves out none.
     """
     drawable: dict[Split, tuple[str, ...]] = {}
     for split in SPLITS:
@@ -52,7 +55,13 @@ def library_used(library: LibraryContents, min_takes: int = 1) -> LibraryUsed:
         kind: {name: dict(sorted(takes.items())) for name, takes in sorted(found.items())}
         for kind, found in (("sounds", library.sounds), ("ambiences", library.ambiences))
     }
-    return LibraryUsed(hash=digest(contents), min_takes=min_takes, drawable=drawable)
+    left_out: tuple[str, ...] = ()
+    if bank is not None and library.ambiences:
+        served = frozenset.intersection(*(library.ambiences_in(split) for split in SPLITS))
+        left_out = tuple(place.id for place in bank.locations if place.id not in served)
+    return LibraryUsed(
+        hash=digest(contents), min_takes=min_takes, drawable=drawable, left_out=left_out
+    )
 
 
 def read_cast(path: Path, bank: Bank) -> CastUsed:
@@ -118,6 +127,7 @@ def request_of(config: CorpusConfig) -> PlanRequest:
         takes=takes,
         min_takes=min_takes,
         tags=None if config.cast is None else frozenset(config.cast.tags),
+        without=frozenset() if config.library is None else frozenset(config.library.left_out),
     )
 
 

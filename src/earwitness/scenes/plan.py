@@ -80,7 +80,8 @@ class PlanRequest:
     """What is asked for.
 
     ``takes`` says how many takes of each sound a library has per split (None: no library, all drawable).
-    ``tags`` are the delivery tags that the cast can render (None: all).
+    ``tags`` are the delivery tags that the cast can render (None: all). ``without`` are locations where no scene
+    may be.
     """
 
     templates: int
@@ -90,6 +91,7 @@ class PlanRequest:
     takes: Mapping[Split, Mapping[str, int]] | None = None
     min_takes: int = 1
     tags: frozenset[str] | None = None
+    without: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -137,8 +139,16 @@ class Planner:
         self.bank = bank
         self.request = request
         self.registers = self._feasible_registers()
+        self._locations = [
+            location.id for location in bank.locations if location.id not in request.without
+        ]
+        if not self._locations:
+            raise InfeasiblePlanError(
+                f"plan with preset {request.preset.id}",
+                "no location of the bank has an ambience in every split",
+                next_step="Add ambiences to the library.",
+            )
         self.pools = {split: self._pools(split) for split in SPLITS}
-        self._locations = [location.id for location in bank.locations]
         self._roles = [pair.id for pair in bank.roles]
         self._cells = compositions(request.preset.counts, request.preset.max_pivots)
         self._cycles: dict[tuple[str, ...], Cycle] = {}
@@ -180,11 +190,8 @@ class Planner:
             return tuple(s for s in sounds if takes.get(s, 0) >= self.request.min_takes)
 
         return {
-            location.id: (
-                enough(self.bank.sounds_at(location.id)),
-                enough(self.bank.rare_at(location.id)),
-            )
-            for location in self.bank.locations
+            location: (enough(self.bank.sounds_at(location)), enough(self.bank.rare_at(location)))
+            for location in self._locations
         }
 
     def _refuse_the_infeasible(self) -> None:
