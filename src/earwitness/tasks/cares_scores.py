@@ -15,25 +15,23 @@ Conventions
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from earwitness.errors import DataError
-from earwitness.stats.confusion import ratio
 from earwitness.stats.intervals import (
     FEW_CLUSTERS,
     RESAMPLES,
     percentile_interval,
     resample_sums,
-    wilson,
 )
 from earwitness.stats.streams import stream
 from earwitness.stats.tests import holm, sign_flip, smallest_detectable_difference
 from earwitness.tasks import scoring
 from earwitness.tasks.choices import LETTERS, OPTIONS_KEY, options_from_text, place_of
+from earwitness.tasks.pairing import pair_up, widened
 from earwitness.tasks.records import Decision, Estimate, Scores
 from earwitness.tasks.scene_items import public_groups
 
@@ -41,9 +39,8 @@ IGNORED_AT = 0.07
 """A class recalled at most this often counts as ignored."""
 BALANCED = ("reaction",)
 """Tasks whose headline is balanced accuracy."""
-METRICS = {"grounding": "right yes and no", "summary": "sounds mentioned"}
+METRICS = {"grounding": "right yes and no of pairs", "summary": "sounds mentioned"}
 """What differences are of, where it is not accuracy."""
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +233,16 @@ def base_id(item_id: str) -> str:
     return item_id.partition("|")[0]
 
 
+def compared(decisions: Sequence[Decision]) -> list[Decision]:
+    """Decisions a difference is made of: of judged sounds those that are there, of grounding the pairs, else all."""
+    return [
+        d
+        for d in decisions
+        if d.groups.get("kind", "present") == "present"
+        and not base_id(d.item_id).endswith("/catch")
+    ]
+
+
 def compare_pairs(
     pairs: Sequence[tuple[str, Sequence[Decision], str, Sequence[Decision]]],
     task: str,
@@ -289,29 +296,18 @@ def _pair(
     if not items:
         raise DataError(f"{a} and {b}", f"no {task} item in common", "the same scenes")
     balanced = task in BALANCED
-    golds = [first[item].gold if balanced else "" for item in items]
-    clusters = [first[item].cluster for item in items]
-    k = _codes(golds)
-    c = _codes(clusters)
-    right = np.array([[_right(first[item]), _right(second[item])] for item in items], dtype=int)
-    n_classes, n_clusters = int(k.max()) + 1, int(c.max()) + 1
-    # Per scene and class: right in a, right in b, items.
-    table = np.zeros((n_clusters, n_classes, 3), dtype=np.int64)
-    np.add.at(table, (c, k), np.column_stack((right, np.ones(len(items), dtype=int))))
-    gap = table[..., 0] - table[..., 1]
-    if balanced:
-        weight = len(items) / (n_classes * table[..., 2].sum(axis=0))
-        moved, sizes = gap @ weight, table[..., 2] @ weight
-    else:
-        moved, sizes = gap[:, 0].astype(float), table[:, 0, 2].astype(float)
-    metric = _difference(n_classes)
-    value = np.asarray(metric(table.reshape(n_clusters, -1).sum(axis=0)))
-    drawn = resample_sums(
-        table.reshape(n_clusters, -1), resamples, stream(seed, "cares-compare", task)
+    both = pair_up(
+        [(_right(first[item]), _right(second[item])) for item in items],
+        [first[item].gold if balanced else "" for item in items],
+        [first[item].cluster for item in items],
+        balanced=balanced,
     )
+    metric, n_clusters = both.difference(), both.n_clusters
+    value = np.asarray(metric(both.flat.sum(axis=0)))
+    drawn = resample_sums(both.flat, resamples, stream(seed, "cares-compare", task))
     low, high, _ = percentile_interval(metric(drawn), value, n_clusters)
-    limits = _limits(float(value), float(low), float(high), n_clusters)
-    p = sign_flip(moved, stream(seed, "sign-flip", task, a, b)).p
+    limits = widened(float(value), float(low), float(high), n_clusters)
+    p = sign_flip(both.moved, stream(seed, "sign-flip", task, a, b)).p
     few = ", few" if n_clusters < FEW_CLUSTERS else ""
     return CaresComparison(
         a=a,
@@ -328,34 +324,9 @@ def _pair(
         p_sign_flip=p,
         p_holm=p,
         family=family,
-        detectable=smallest_detectable_difference(moved, sizes),
+        detectable=smallest_detectable_difference(both.moved, both.sizes),
     )
-
-
-def _difference(n_classes: int) -> Callable[[NDArray[np.int64] | FloatArray], FloatArray]:
-    """Mean over classes of the difference of recalls, from flat counts (..., classes x 3)."""
-
-    def metric(flat: NDArray[np.int64] | FloatArray) -> FloatArray:
-        counts = np.asarray(flat, dtype=np.float64).reshape(*flat.shape[:-1], n_classes, 3)
-        gaps = ratio(counts[..., 0] - counts[..., 1], counts[..., 2])
-        occurs = ~np.isnan(gaps)
-        return ratio(np.where(occurs, gaps, 0.0).sum(axis=-1), occurs.sum(axis=-1))
-
-    return metric
-
-
-def _limits(value: float, low: float, high: float, n: int) -> tuple[float, float]:
-    """Limits of a difference, with Wilson's width over scenes where no resample can show any."""
-    if not low == high == value or value not in (-1.0, 0.0, 1.0):
-        return low, high
-    width = wilson(0, n).high
-    return max(-1.0, value - width), min(1.0, value + width)
 
 
 def _right(decision: Decision) -> bool:
     return decision.outcome.label == decision.gold
-
-
-def _codes(names: Sequence[str]) -> NDArray[np.int64]:
-    _, codes = np.unique(np.array(names), return_inverse=True)
-    return np.asarray(codes, dtype=np.int64).reshape(-1)

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 from earwitness.errors import UsageError
 from earwitness.scenes.bank_records import REACTIONS
 from earwitness.tasks.cares_runs import TASKS, CaresAnswers, task_module
-from earwitness.tasks.cares_scores import CaresComparison, CaresScores, by_template, compare_pairs
+from earwitness.tasks.cares_scores import (
+    CaresComparison,
+    CaresScores,
+    by_template,
+    compare_pairs,
+    compared,
+)
 from earwitness.tasks.grounding import GroundingScores
 from earwitness.tasks.records import Decision, Estimate
 from earwitness.tasks.scene_conditions import CONDITIONS
@@ -126,7 +132,7 @@ def _against_audio(decisions: Mapping[tuple[str, str, str], tuple[Decision, ...]
     for (task, name, condition), other in decisions.items():
         audio = decisions.get((task, name, "audio"))
         if condition != "audio" and audio is not None:
-            pair = (f"{name} audio", _compared(audio), f"{name} {condition}", _compared(other))
+            pair = (f"{name} audio", compared(audio), f"{name} {condition}", compared(other))
             found.append((task, pair))
     return found
 
@@ -146,14 +152,9 @@ def _against_control(
     for (task, name, asked_under), said in decisions.items():
         reader = decisions.get((task, model, condition))
         if asked_under == "audio" and reader is not None:
-            pair = (f"{name} audio", _compared(said), f"{model} {condition}", _compared(reader))
+            pair = (f"{name} audio", compared(said), f"{model} {condition}", compared(reader))
             found.append((task, pair))
     return found
-
-
-def _compared(decisions: Sequence[Decision]) -> list[Decision]:
-    """Decisions a difference is made of: of judged sounds those that are there, else all."""
-    return [d for d in decisions if d.groups.get("kind", "present") == "present"]
 
 
 def _compare(
@@ -325,7 +326,7 @@ def table_to_json(table: CaresTable) -> dict[str, Any]:
             {
                 "task": task,
                 "condition": condition,
-                **asdict(found),
+                **_plain(found),
                 "headline": asdict(found.headline),
             }
             for (task, _, condition), found in table.scores.items()
