@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from earwitness.errors import DataError
+from earwitness.models.json_text import json_values, without_thinking
 from earwitness.models.protocols import Reply
 from earwitness.scenes.dialogue_records import Dialogue, dialogue_from_json
 from earwitness.scenes.rules.registry import Violation
@@ -23,9 +22,6 @@ CODES: tuple[tuple[str, str], ...] = (
     (NOT_AS_ASKED, "The JSON object is of the form asked for."),
 )
 """What can be wrong with an answer before there is anything to check, by code."""
-
-_THINKING = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
-_FENCE = re.compile(r"```[\w-]*\s*\n(.*?)```", re.DOTALL)
 
 
 class NotUsableError(Exception):
@@ -53,8 +49,8 @@ def json_in(reply: Reply, key: str) -> dict[str, Any]:
     if reply.finish in ("refusal", "content_filter"):
         said = (reply.text or "").strip()[:120]
         raise NotUsableError(NO_ANSWER, f"The answer was declined or blocked{_quoted(said)}.")
-    text = _THINKING.sub("", reply.text or "").strip()
-    for value in _values(text):
+    text = without_thinking(reply.text or "")
+    for value in json_values(text):
         if isinstance(value, dict) and key in value:
             return value
         if isinstance(value, list) and value and all(isinstance(part, dict) for part in value):
@@ -65,7 +61,7 @@ def json_in(reply: Reply, key: str) -> dict[str, Any]:
         raise NotUsableError(
             CUT_OFF, "The answer ended at the limit of tokens before its JSON object was complete."
         )
-    if any(isinstance(value, dict) for value in _values(text)):
+    if any(isinstance(value, dict) for value in json_values(text)):
         raise NotUsableError(NOT_AS_ASKED, f'The JSON object has no key "{key}".')
     raise NotUsableError(
         NO_JSON,
@@ -75,24 +71,6 @@ def json_in(reply: Reply, key: str) -> dict[str, Any]:
 
 def _quoted(text: str) -> str:
     return f' "{" ".join(text.split())}"' if text else ""
-
-
-def _values(text: str) -> Iterator[Any]:
-    """Every JSON object or list in a text: the whole, then fenced blocks, then wherever one begins."""
-    for part in (text, *_FENCE.findall(text)):
-        try:
-            yield json.loads(part)
-        except (ValueError, RecursionError):
-            continue
-    decoder = json.JSONDecoder()
-    at = 0
-    while (match := re.compile(r"[{\[]").search(text, at)) is not None:
-        try:
-            value, at = decoder.raw_decode(text, match.start())
-        except (ValueError, RecursionError):
-            at = match.start() + 1
-            continue
-        yield value
 
 
 def dialogue_in(reply: Reply, scenario: str, topic: str) -> Dialogue:
