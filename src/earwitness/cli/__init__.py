@@ -14,6 +14,7 @@ GROUPS = (
     "run",
     "score",
     "report",
+    "compare",
     "baseline",
     "models",
     "voices",

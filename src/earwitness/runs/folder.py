@@ -25,7 +25,10 @@ LEDGER = "ledger.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class StoredQuestion:
-    """One line of ``items.jsonl``. ``audio_path`` is as given when the run was made."""
+    """One line of ``items.jsonl``. ``audio_path`` is as given when the run was made.
+
+    ``audio`` identifies what was heard by its content; empty without audio, and in runs of older versions.
+    """
 
     id: str
     condition: str
@@ -35,6 +38,7 @@ class StoredQuestion:
     groups: Mapping[str, str]
     seconds: float
     audio_path: str
+    audio: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,7 @@ def _stored(question: Question, model: str, settings: Mapping[str, Any]) -> dict
         "groups": dict(question.groups),
         "seconds": item.audio.seconds if item.audio else 0.0,
         "audio_path": str(item.audio.path) if item.audio else "",
+        "audio": item.audio.identity if item.audio else "",
     }
 
 

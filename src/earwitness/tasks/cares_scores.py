@@ -234,11 +234,17 @@ def base_id(item_id: str) -> str:
 
 
 def compared(decisions: Sequence[Decision]) -> list[Decision]:
-    """Decisions a difference is made of: of judged sounds those that are there, of grounding the pairs, else all."""
+    """Decisions a difference of the headline is made of.
+
+    Of judged sounds those that are there, with the largest budget; of grounding the pairs; else all.
+    """
+    budgets = [int(d.groups["budget"]) for d in decisions if "budget" in d.groups]
+    largest = str(max(budgets, default=0))
     return [
         d
         for d in decisions
         if d.groups.get("kind", "present") == "present"
+        and d.groups.get("budget", largest) == largest
         and not base_id(d.item_id).endswith("/catch")
     ]
 
