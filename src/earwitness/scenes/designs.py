@@ -33,7 +33,7 @@ from itertools import product
 import numpy as np
 
 from earwitness.scenes.bank_records import Reaction
-from earwitness.stats.streams import stream
+from earwitness.stats.streams import Streams, stream
 
 OTHERS: tuple[Reaction, ...] = ("verbal", "behavioral", "ambient")
 Order = tuple[Reaction, ...]
@@ -105,18 +105,19 @@ def compositions(counts: tuple[int, ...], max_pivots: int) -> tuple[tuple[int, i
 class Cycle:
     """An endless sequence over ``size`` cells: shuffled anew each time round, each cell once a round."""
 
-    def __init__(self, size: int, seed: int, *names: str) -> None:
+    def __init__(self, size: int, seed: int, *names: str, streams: Streams | None = None) -> None:
         self.size = size
         self._seed = seed
         self._names = names
+        self._streams = streams or Streams()
         self._rounds: dict[int, list[int]] = {}
 
     def round(self, turn: int) -> list[int]:
         """The order of the cells in one round."""
         order = self._rounds.get(turn)
         if order is None:
-            draw = stream(self._seed, *self._names, str(turn))
-            order = self._rounds[turn] = [int(cell) for cell in draw.permutation(self.size)]
+            draw = self._streams.stream(self._seed, *self._names, str(turn))
+            order = self._rounds[turn] = draw.permutation(self.size).tolist()
         return order
 
     def __getitem__(self, number: int) -> int:
@@ -148,15 +149,23 @@ class Shuffles:
 class BalancedDesign:
     """Counts, locations and orders of reactions of one split, jointly balanced."""
 
-    def __init__(self, counts: tuple[int, ...], locations: int, seed: int, split: str) -> None:
+    def __init__(
+        self,
+        counts: tuple[int, ...],
+        locations: int,
+        seed: int,
+        split: str,
+        streams: Streams | None = None,
+    ) -> None:
+        self._streams = streams = streams or Streams()
         self._counts = counts
         self._locations = locations
         self._seed = seed
         self._split = split
         self._cells = len(counts) * locations
         self._common = int(np.lcm(len(counts), locations))
-        self._count_orders = Cycle(len(counts), seed, "plan", split, "counts")
-        self._place_orders = Cycle(locations, seed, "plan", split, "places")
+        self._count_orders = Cycle(len(counts), seed, "plan", split, "counts", streams=streams)
+        self._place_orders = Cycle(locations, seed, "plan", split, "places", streams=streams)
         self._group_orders: dict[tuple[int, int], Cycle] = {}
         self._row_orders: dict[tuple[int, int, int], Cycle] = {}
 
@@ -185,10 +194,12 @@ class BalancedDesign:
         group_order = self._group_orders.get((count, quartet))
         if group_order is None:
             names = ("plan", self._split, "groups", str(count), str(quartet))
-            group_order = Cycle(len(groups), self._seed, *names)
+            group_order = Cycle(len(groups), self._seed, *names, streams=self._streams)
             self._group_orders[count, quartet] = group_order
         rows = self._row_orders.get((count, quartet, turn))
         if rows is None:
             row_names = ("plan", self._split, "rows", str(count), str(quartet), str(turn))
-            rows = self._row_orders[count, quartet, turn] = Cycle(GROUP, self._seed, *row_names)
+            rows = self._row_orders[count, quartet, turn] = Cycle(
+                GROUP, self._seed, *row_names, streams=self._streams
+            )
         return groups[group_order[turn]][rows[(step + offset) % GROUP]]

@@ -27,7 +27,7 @@ from earwitness.scenes.bank import Bank
 from earwitness.scenes.bank_records import REACTED_TO, REACTIONS, Reaction
 from earwitness.scenes.designs import BalancedDesign, Cycle, Shuffles, compositions
 from earwitness.scenes.scenario import BANDS, SPLITS, Band, Gender, PlannedEvent, Scenario, Split
-from earwitness.stats.streams import stream
+from earwitness.stats.streams import Streams, stream
 
 PRESETS = Path(__file__).parent / "presets"
 SPLIT_CYCLE = 10
@@ -151,14 +151,22 @@ class Planner:
         self.pools = {split: self._pools(split) for split in SPLITS}
         self._roles = [pair.id for pair in bank.roles]
         self._cells = compositions(request.preset.counts, request.preset.max_pivots)
+        self._with_pivot = sum(cell[0] > 0 for cell in self._cells) / len(self._cells)
+        self._streams = Streams()
         self._cycles: dict[tuple[str, ...], Cycle] = {}
         self._rank_rounds: dict[tuple[Split, str, bool, int], dict[str, int]] = {}
         self._drawn: dict[tuple[str, ...], Shuffles] = {}
         self._states = {
             split: _SplitState(
-                BalancedDesign(request.preset.counts, len(self._locations), request.seed, split)
+                BalancedDesign(
+                    request.preset.counts,
+                    len(self._locations),
+                    request.seed,
+                    split,
+                    self._streams,
+                )
                 if request.preset.design == "balanced"
-                else BalancedDesign((0,), 1, request.seed, split)
+                else BalancedDesign((0,), 1, request.seed, split, self._streams)
             )
             for split in SPLITS
         }
@@ -224,7 +232,9 @@ class Planner:
     def _cycle(self, size: int, *names: str) -> Cycle:
         cycle = self._cycles.get(names)
         if cycle is None:
-            cycle = self._cycles[names] = Cycle(size, self.request.seed, "plan", *names)
+            cycle = self._cycles[names] = Cycle(
+                size, self.request.seed, "plan", *names, streams=self._streams
+            )
         return cycle
 
     def _shuffles(self, size: int, *names: str) -> Shuffles:
@@ -308,8 +318,7 @@ class Planner:
     def _rare_pivots(self, split: Split, reactions: Sequence[Reaction]) -> tuple[bool, ...]:
         """A fixed share of the scenes, all among those with a pivot; the rare sound is the pivot."""
         preset = self.request.preset
-        with_pivot = sum(cell[0] > 0 for cell in self._cells) / len(self._cells)
-        share = preset.rare_share_of_scenes / with_pivot if with_pivot else 0.0
+        share = preset.rare_share_of_scenes / self._with_pivot if self._with_pivot else 0.0
         state = self._states[split]
         flags = []
         for reaction in reactions:
