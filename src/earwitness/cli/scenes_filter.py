@@ -12,18 +12,14 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from earwitness.models.protocols import Embedder
-    from earwitness.scenes.bank import Bank
     from earwitness.scenes.corpus import Corpus
+    from earwitness.scenes.recovery_filter import Filtered
     from earwitness.scenes.recovery_report import RecoveryReport
     from earwitness.scenes.recovery_threshold import Threshold
     from earwitness.scenes.writers.calls import Meter
     from earwitness.scenes.writing_loop import WritingResult
 
 THRESHOLD = "topic_threshold.json"
-RECOVERY = "recovery.json"
-FILTER_REFILLS = 10
-"""A judge turns down more than the rules do, and each place has to be filled for the plan to stand."""
 
 
 def register_filter(group: typer.Typer) -> None:
@@ -130,17 +126,16 @@ def filter_corpus(
     from rich.console import Console
 
     from earwitness.cli.scenes_write import progress_bar
-    from earwitness.models.embedders.registry import open_embedder
     from earwitness.models.options import parse_options
     from earwitness.runs.budgets import parse_price
     from earwitness.runs.runner import RunnerSettings
-    from earwitness.scenes.corpus import VERDICTS, Corpus
-    from earwitness.scenes.corpus_config import LoopUsed
-    from earwitness.scenes.corpus_writing import order_of, write_corpus
-    from earwitness.scenes.recovery import refuse_related
-    from earwitness.scenes.recovery_gate import RecoveryGate
-    from earwitness.scenes.recovery_opening import JUDGE_CALLS, authors_of, opened_judge
-    from earwitness.scenes.recovery_report import report
+    from earwitness.scenes.corpus import Corpus
+    from earwitness.scenes.corpus_writing import order_of
+    from earwitness.scenes.recovery_filter import (
+        JudgeOrder,
+        filter_corpus,
+        with_filter_refills,
+    )
     from earwitness.scenes.writers.calls import Meter
 
     corpus = Corpus(folder)
@@ -158,46 +153,36 @@ def filter_corpus(
         corpus, limit=limit, workers=workers, calls=calls, models_file=models_file, replace=replace
     )
     order = _rewritten(order, writer, parse_options(writer_option))
-    order = _with(
-        order,
-        loop=LoopUsed(
-            max_attempts=max_attempts or order.loop.max_attempts,
-            max_refills=max(order.loop.max_refills, FILTER_REFILLS)
-            if max_refills is None
-            else max_refills,
-        ),
+    if max_attempts:
+        order = _with(order, loop=order.loop.model_copy(update={"max_attempts": max_attempts}))
+    by = JudgeOrder(
+        judge=judge,
+        options=parse_options(option),
+        embedder=embedder,
+        embedder_options=parse_options(embedder_option),
+        tau=tau,
+        asks=asks,
+        prompts=prompts,
     )
     console = Console(stderr=True)
     meter = Meter()
-    compared_by = open_embedder(embedder, parse_options(embedder_option))
-    with opened_judge(
-        judge,
-        parse_options(option),
-        loaded,
-        corpus.path(JUDGE_CALLS),
-        settings=calls,
-        meter=meter,
-        prompts=prompts,
-        asks=asks,
-        models_file=models_file,
-    ) as reader:
-        refuse_related(reader.name, reader.family, authors_of(corpus.config, order))
 
-        async def work() -> tuple[WritingResult, RecoveryReport, Threshold, int]:
-            threshold = await _threshold(tau, corpus, loaded, compared_by, console)
-            gate = RecoveryGate(loaded, reader, compared_by, threshold, corpus.path(VERDICTS))
-            try:
-                with progress_bar(console, meter) as show:
-                    made = await write_corpus(
-                        corpus, loaded, order, gate=gate, bank_folder=bank,
-                        on_progress=show, meter=meter,
-                    )  # fmt: skip
-            finally:
-                await gate.aclose()
-            return made, report(made, gate.rulings, threshold.tau), threshold, gate.judged
+    def tell(found: Threshold) -> None:
+        console.print(
+            f"tau {found.tau:.4f} for {found.embedder}, found on {found.positives} rewordings "
+            f"(AUC {found.auc:.3f}); kept in {corpus.path(THRESHOLD)}",
+            highlight=False,
+            soft_wrap=True,
+        )
 
-        result, figures, threshold, judged = asyncio.run(work())
-    _finish(corpus, result, figures, threshold, judged, meter, console, as_json=as_json)
+    with progress_bar(console, meter) as show:
+        filtered = asyncio.run(
+            filter_corpus(
+                corpus, loaded, with_filter_refills(order, max_refills), by, bank_folder=bank,
+                on_progress=show, on_threshold=tell, meter=meter,
+            )
+        )  # fmt: skip
+    _finish(corpus, filtered, meter, console, as_json=as_json)
 
 
 def _with(order: Any, **changes: Any) -> Any:
@@ -213,80 +198,15 @@ def _rewritten(order: Any, writer: str | None, options: Mapping[str, str]) -> An
     return _with(order, writer=writer, options=dict(options), topic_writer=None)
 
 
-async def _threshold(
-    given: str | None, corpus: Corpus, bank: Bank, embedder: Embedder, console: Console
-) -> Threshold:
-    """The threshold that was named, or kept in the corpus, or found now on the pairs that ship."""
-    from earwitness.errors import UsageError
-    from earwitness.models.embedders.hashes import embedder_hash
-    from earwitness.scenes.recovery_threshold import (
-        Threshold,
-        calibrate,
-        parse_tau,
-        read_threshold,
-        require_embedder,
-        require_useful,
-        write_threshold,
-    )
-    from earwitness.scenes.topic_pairs import load_topic_pairs
-
-    own_hash = embedder_hash(embedder)
-    if given is not None and not _is_file_name(given):
-        return Threshold(parse_tau(given), embedder.name, own_hash)
-    kept = corpus.path(THRESHOLD)
-    path = Path(given) if given is not None else kept
-    if given is not None or (kept.exists() and read_threshold(kept).embedder_hash == own_hash):
-        found = read_threshold(path)
-        require_embedder(found, embedder.name, own_hash, str(path))
-        return found
-    if not bank.language.lower().startswith("en"):
-        raise UsageError(
-            "--tau",
-            f"none given, and the pairs that ship are English while the bank is {bank.language!r}",
-            "a threshold for its language",
-            "Find one: earwitness scenes calibrate-topic --pairs FILE --out tau.json.",
-        )
-    found = (await calibrate(load_topic_pairs(), embedder)).threshold
-    require_useful(found)
-    write_threshold(kept, found)
-    console.print(
-        f"tau {found.tau:.4f} for {found.embedder}, found on {found.positives} rewordings "
-        f"(AUC {found.auc:.3f}); kept in {kept}",
-        highlight=False,
-        soft_wrap=True,
-    )
-    return found
-
-
-def _is_file_name(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return Path(text).suffix != "" or Path(text).exists()
-    return False
-
-
 def _finish(
-    corpus: Corpus,
-    result: WritingResult,
-    figures: RecoveryReport,
-    threshold: Threshold,
-    judged: int,
-    meter: Meter,
-    console: Console,
-    *,
-    as_json: bool,
+    corpus: Corpus, filtered: Filtered, meter: Meter, console: Console, *, as_json: bool
 ) -> None:
-    """Keep and print the figures; exit by what is left: 0 complete, 3 scenes wait, 1 places stay empty."""
+    """Print the figures; exit by what is left: 0 complete, 3 scenes wait, 1 places stay empty."""
     import json
 
-    from earwitness.runs.folder import write_atomically
     from earwitness.scenes.corpus import Corpus
 
-    used = Corpus(corpus.folder).config.judge
-    kept = {"judge": used, "tau": threshold.tau, **figures.to_json()}
-    text = json.dumps(kept, ensure_ascii=False, indent=2)
-    write_atomically(corpus.path(RECOVERY), text + "\n")
+    result, judged = filtered.result, filtered.judged
     failed, lost = result.failed, result.lost
     if as_json:
         summary = {
@@ -301,11 +221,11 @@ def _finish(
             "judged_now": judged,
             "calls": meter.calls,
             "cost_usd": round(meter.cost_usd, 6),
-            "recovery": kept,
+            "recovery": filtered.to_json(Corpus(corpus.folder).config.judge),
         }
         typer.echo(json.dumps(summary, ensure_ascii=False, indent=2))
     else:
-        _print_report(corpus, result, figures, threshold, judged, meter)
+        _print_report(corpus, result, filtered.figures, filtered.threshold, judged, meter)
     if meter.stopped:
         console.print(f"[bold red]stopped[/] {meter.stopped}", highlight=False)
     if failed:
