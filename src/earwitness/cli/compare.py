@@ -104,10 +104,7 @@ def print_comparison(console: Console, found: RunComparison) -> None:
 
     console.print(f"reference  {escape(found.a)}", highlight=False)
     console.print(f"candidate  {escape(found.b)}   ({found.condition})", highlight=False)
-    table = Table(
-        "task", "metric", "reference", "candidate", "difference", "95 % interval", "items", "p worse",
-        "smallest detectable loss",
-    )  # fmt: skip
+    table = Table("task", "reference", "candidate", "difference", "items", "p worse", "detectable")
     for each in found.tasks:
         table.add_row(*_row(each))
     console.print(table)
@@ -130,13 +127,11 @@ def _row(each: TaskDifference) -> tuple[str, ...]:
     d = each.difference
     smallest = "unknown" if each.detectable == float("inf") else f"{100 * each.detectable:.1f}"
     return (
-        each.task,
-        each.metric,
+        f"{each.task}\n{each.metric}",
         f"{100 * each.a:.1f}",
         f"{100 * each.b:.1f}",
-        f"{100 * d.value:+.1f}",
-        f"{100 * d.low:+.1f} to {100 * d.high:+.1f}",
-        f"{each.n_items} ({each.differing} differ)",
+        f"{100 * d.value:+.1f}\n{100 * d.low:+.1f} to {100 * d.high:+.1f}",
+        f"{each.n_items}\n{each.differing} differ",
         f"{each.p_worse:.2g}",
         smallest,
     )
