@@ -3,7 +3,8 @@
 Conventions
 -----------
 * Ratings are an integer array (items, raters) of label codes; :data:`MISSING` marks what was not rated.
-* Items are what is drawn in the bootstrap: raters are these raters, items are a sample.
+* Items are what is drawn in the bootstrap: raters are these raters, items are a sample. Items that belong together
+  (the sounds of a scene, the clips of a speaker) are drawn together where ``clusters`` names them.
 * A coefficient whose chance agreement is complete (everybody used one label) is NaN: nothing can be said.
 """
 
@@ -38,7 +39,7 @@ class Ratings:
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
-    """A coefficient with its 95 % item-bootstrap interval over ``n`` items."""
+    """A coefficient with its 95 % bootstrap interval over ``n`` items, or clusters of items where those are drawn."""
 
     value: float
     low: float
@@ -61,7 +62,7 @@ class Agreement:
     """All coefficients of a set of ratings. ``fleiss`` is None where items have different numbers of ratings.
 
     ``per_class`` is specific agreement: of the pairs of ratings with one rating ``c``, the share in which
-    both are ``c``.
+    both are ``c``. ``mean_cohen`` is the mean of Cohen's kappa over all pairs of raters that share items.
     """
 
     percent: Coefficient
@@ -69,6 +70,7 @@ class Agreement:
     krippendorff: Coefficient
     per_class: tuple[tuple[str, Coefficient], ...]
     pairs: tuple[Pair, ...]
+    mean_cohen: Coefficient
 
 
 def ratings_table(rows: Iterable[tuple[str, str, str]], labels: Sequence[str]) -> Ratings:
@@ -126,7 +128,7 @@ def cohen_kappa(a: Codes, b: Codes) -> float:
     0.545
     """
     codes = np.stack([a, b], axis=1)
-    return _value(_cohen_rows(codes, _width(codes)), _cohen_of)
+    return _value(cohen_rows(codes, _width(codes)), cohen_of)
 
 
 def fleiss_kappa(codes: Codes) -> float:
@@ -161,68 +163,108 @@ def krippendorff_alpha(codes: Codes) -> float:
     return _value(_krippendorff_rows(codes, _width(codes)), _krippendorff_of)
 
 
-def agreement(ratings: Ratings, *, seed: int = 0, resamples: int = RESAMPLES) -> Agreement:
+def agreement(
+    ratings: Ratings,
+    *,
+    clusters: Sequence[str] | None = None,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> Agreement:
     """Every coefficient with its interval.
+
+    Parameters
+    ----------
+    clusters: of each item, in the order of ``ratings.items``; whole clusters are drawn. None draws items.
 
     Raises
     ------
-    DataError: no item was rated by two raters.
+    DataError: no item was rated by two raters, or there are more or fewer clusters than items.
     """
     codes, width = ratings.codes, len(ratings.labels)
+    group = cluster_codes(ratings, clusters)
     if not ((codes != MISSING).sum(axis=1) >= 2).any():
         raise DataError("agreement", "no item with two ratings", "items rated by several people")
     shared = _specific_rows(codes, width)
 
     def figure(rows: FloatArray, of: Any, *names: str) -> Coefficient:
-        return _with_interval(rows, of, resamples, stream(seed, "agreement", *names))
+        return with_interval(rows, of, group, resamples, stream(seed, "agreement", *names))
 
     fleiss = figure(shared, _fleiss_of, "fleiss") if _equal_numbers(codes) else None
     per_class = tuple(
         (label, figure(shared, _specific_of(k), "class", label))
         for k, label in enumerate(ratings.labels)
     )
-    pairs = []
+    pairs, tables = [], []
     for i, a in enumerate(ratings.raters):
         for j, b in enumerate(ratings.raters[i + 1 :], start=i + 1):
-            both = codes[:, [i, j]]
-            both = both[(both != MISSING).all(axis=1)]
-            if both.shape[0]:
-                rows = _cohen_rows(both, width)
-                pairs.append(
-                    Pair(
-                        a,
-                        b,
-                        figure(rows, _observed_of, "pair", a, b),
-                        figure(rows, _cohen_of, "pair", a, b),
+            rated = (codes[:, [i, j]] != MISSING).all(axis=1)
+            if rated.any():
+                rows = cohen_rows(codes[:, [i, j]], width)
+                tables.append(rows)
+                shared_group = np.where(rated, group, MISSING)
+                values = [
+                    with_interval(
+                        rows, of, shared_group, resamples, stream(seed, "agreement", "pair", a, b)
                     )
-                )
+                    for of in (_observed_of, cohen_of)
+                ]
+                pairs.append(Pair(a, b, *values))
     return Agreement(
         percent=figure(shared, _percent_of, "percent"),
         fleiss=fleiss,
         krippendorff=figure(_krippendorff_rows(codes, width), _krippendorff_of, "krippendorff"),
         per_class=per_class,
         pairs=tuple(pairs),
+        mean_cohen=figure(np.hstack(tables), mean_of(cohen_of, len(tables)), "mean pair"),
     )
 
 
 def agreement_with_reference(
-    ratings: Ratings, reference: Codes, *, seed: int = 0, resamples: int = RESAMPLES
+    ratings: Ratings,
+    reference: Codes,
+    *,
+    clusters: Sequence[str] | None = None,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
 ) -> Coefficient:
     """Share of all ratings that equal the reference label of their item, items drawn as wholes.
 
     Parameters
     ----------
     reference: (items,) codes of the data set's own labels, in the order of ``ratings.items``.
+    clusters: see :func:`agreement`. More than this share: :mod:`earwitness.stats.agreement_labels`.
+    """
+    check_reference(ratings, reference)
+    given = ratings.codes != MISSING
+    same = (ratings.codes == reference[:, None]) & given
+    rows = np.stack([same.sum(axis=1), given.sum(axis=1)], axis=1).astype(np.float64)
+    rng = stream(seed, "agreement", "reference")
+    group = cluster_codes(ratings, clusters)
+    return with_interval(rows, lambda s: ratio(s[..., 0], s[..., 1]), group, resamples, rng)
+
+
+def check_reference(ratings: Ratings, reference: Codes) -> None:
+    """Require one label of the data set for every item.
+
+    Raises
+    ------
+    DataError: there are more or fewer.
     """
     if reference.shape != (len(ratings.items),):
         raise DataError(
             "reference labels", f"shape {reference.shape}", f"({len(ratings.items)},), one an item"
         )
-    given = ratings.codes != MISSING
-    same = (ratings.codes == reference[:, None]) & given
-    rows = np.stack([same.sum(axis=1), given.sum(axis=1)], axis=1).astype(np.float64)
-    rng = stream(seed, "agreement", "reference")
-    return _with_interval(rows, lambda s: ratio(s[..., 0], s[..., 1]), resamples, rng)
+
+
+def cluster_codes(ratings: Ratings, clusters: Sequence[str] | None) -> Codes:
+    """(items,) number of the cluster each item is in; its own where none are named."""
+    n = len(ratings.items)
+    if clusters is None:
+        return np.arange(n)
+    if len(clusters) != n:
+        raise DataError("clusters", f"{len(clusters)} of them", f"{n}, one an item")
+    numbers = {name: k for k, name in enumerate(sorted(set(clusters)))}
+    return np.array([numbers[name] for name in clusters])
 
 
 # Each coefficient is a function of sums over items: `_*_rows` gives an item's part, `_*_of` the coefficient
@@ -233,9 +275,18 @@ def _value(rows: FloatArray, of: Any) -> float:
     return float(of(rows.sum(axis=0)))
 
 
-def _with_interval(
-    rows: FloatArray, of: Any, resamples: int, rng: np.random.Generator
+def with_interval(
+    rows: FloatArray, of: Any, group: Codes, resamples: int, rng: np.random.Generator
 ) -> Coefficient:
+    """A coefficient ``of`` the sum of ``rows`` (items, features), clusters of items drawn as wholes.
+
+    ``group`` is the cluster of each item; items with :data:`MISSING` are no part of the sample.
+    """
+    used = group != MISSING
+    _, place = np.unique(group[used], return_inverse=True)
+    together = np.zeros((place.max(initial=-1) + 1, rows.shape[1]))
+    np.add.at(together, place, rows[used])
+    rows = together
     value = of(rows.sum(axis=0))
     low, high, _ = percentile_interval(
         of(resample_sums(rows, resamples, rng)), value, rows.shape[0]
@@ -300,7 +351,7 @@ def _fleiss_of(sums: FloatArray) -> FloatArray:
     return _above_chance(_percent_of(sums), (share**2).sum(axis=-1))
 
 
-def _cohen_rows(codes: Codes, width: int) -> FloatArray:
+def cohen_rows(codes: Codes, width: int) -> FloatArray:
     """Per item: one cell of the raters' confusion table, flattened; items one of them left out are zero."""
     rated = (codes != MISSING).all(axis=1)
     rows = np.zeros((codes.shape[0], width * width))
@@ -318,11 +369,22 @@ def _observed_of(sums: FloatArray) -> FloatArray:
     return ratio(np.trace(table, axis1=-2, axis2=-1), table.sum(axis=(-2, -1)))
 
 
-def _cohen_of(sums: FloatArray) -> FloatArray:
+def cohen_of(sums: FloatArray) -> FloatArray:
     table = _table(sums)
     n = table.sum(axis=(-2, -1))
     chance = ratio((table.sum(axis=-1) * table.sum(axis=-2)).sum(axis=-1), n * n)
     return _above_chance(_observed_of(sums), chance)
+
+
+def mean_of(of: Any, parts: int) -> Any:
+    """The mean of a coefficient over ``parts`` sums that stand side by side, those without a value left out."""
+
+    def mean(sums: FloatArray) -> FloatArray:
+        each = of(sums.reshape(*sums.shape[:-1], parts, -1))
+        known = ~np.isnan(each)
+        return ratio(np.where(known, each, 0.0).sum(axis=-1), known.sum(axis=-1))
+
+    return mean
 
 
 def _krippendorff_rows(codes: Codes, width: int) -> FloatArray:
