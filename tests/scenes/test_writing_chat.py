@@ -65,7 +65,7 @@ def test_answers_in_any_dress_are_read(tmp_path: Path, bank: Bank, temper: str) 
     assert len(done.dialogues()) == 4
     assert done.config.writer is not None
     assert done.config.writer.family == "stand-in"
-    assert set(done.config.writer.prompts) == {"scene-topic/1", "scene-dialogue/1"}
+    assert set(done.config.writer.prompts) == {"scene-topic/1", "scene-dialogue/2"}
     assert [f.code for f in validate_corpus(done, bank, workers=1).findings] == ["V401"]
 
 

@@ -62,7 +62,7 @@ def check(
             )
         file = corpus / "dialogues.jsonl"
     plan = corpus / "scenarios.jsonl" if corpus is not None else scenarios
-    report, used = _lint(file, plan, bank)
+    report, used = _lint(file, plan, bank, corpus)
     if as_json:
         import json
 
@@ -73,13 +73,19 @@ def check(
         raise typer.Exit(1)
 
 
-def _lint(file: Path, plan: Path | None, folder: Path | None) -> tuple[DialogueLint, Bank]:
+def _lint(
+    file: Path, plan: Path | None, folder: Path | None, corpus: Path | None
+) -> tuple[DialogueLint, Bank]:
     from earwitness.scenes.bank import load_bank
+    from earwitness.scenes.corpus import CONFIG, Corpus
     from earwitness.scenes.rules.linting import lint, read_records, read_scenarios
 
     bank = load_bank(folder)
+    told = bank
+    if corpus is not None and (corpus / CONFIG).is_file():
+        told = Corpus(corpus).for_cast(bank)
     scenarios: dict[str, Scenario] | None = None if plan is None else read_scenarios(plan)
-    return lint(read_records(file), bank, scenarios), bank
+    return lint(read_records(file), told, scenarios), bank
 
 
 def _print_rules(*, as_json: bool) -> None:

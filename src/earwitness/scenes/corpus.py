@@ -33,6 +33,7 @@ from earwitness.errors import DataError, UsageError
 from earwitness.runs.folder import write_atomically
 from earwitness.runs.jsonlines import read_lines
 from earwitness.scenes.bank import Bank, load_bank
+from earwitness.scenes.bank_cast import bank_for
 from earwitness.scenes.corpus_config import CorpusConfig, read_config
 from earwitness.scenes.dialogue_records import Dialogue, dialogue_from_json, dialogue_to_json
 from earwitness.scenes.scenario import Scenario, Split, scenario_from_json, to_lines
@@ -178,6 +179,14 @@ class Corpus:
                 next_step="Name its folder with --bank DIR, or plan a new corpus.",
             )
         return bank
+
+    def for_cast(self, bank: Bank) -> Bank:
+        """The bank as far as the cast can render it that the corpus was planned for, if for any.
+
+        Dialogues are written and checked with it, so that none rests on a delivery tag nobody performs.
+        """
+        cast = self.config.cast
+        return bank_for(bank, None if cast is None else cast.tags)
 
     def logs(self, name: str) -> tuple[Path, ...]:
         """Every file of a log: the corpus's own and those of shards, in a stable order."""

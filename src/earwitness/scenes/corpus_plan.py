@@ -68,12 +68,13 @@ def read_cast(path: Path, bank: Bank) -> CastUsed:
     """Which delivery tags a cast of voices can render.
 
     A cast is YAML: a list of voices, alone or under ``voices``, or a mapping of names to voices; each may have
-    ``tags``, by id or as they are written. A tag counts when **every** voice can render it, since which voice a
-    speaker gets is decided later.
+    ``tags``, by id or as they are written. One that has none but names its ``voice`` renders what the engine
+    declares. A tag counts when **every** voice can render it, since which voice a speaker gets is decided later.
 
     Raises
     ------
     DataError: no such file, not YAML, not a cast, or a tag the bank does not have.
+    EarwitnessError: a voice without tags cannot be opened here to be asked.
     """
     form = "a list of voices, each with its tags"
     try:
@@ -98,7 +99,10 @@ def read_cast(path: Path, bank: Bank) -> CastUsed:
         where = f"{path}: voices[{number}]"
         if not isinstance(voice, dict) or not isinstance(voice.get("tags") or [], list):
             raise DataError(where, "is no voice with a list of tags", form)
-        tags = [str(tag).strip("[] ").casefold() for tag in voice.get("tags") or []]
+        given = voice.get("tags")
+        if given is None and isinstance(voice.get("voice"), str):
+            given = _declared(voice["voice"], voice.get("options") or {}, bank)
+        tags = [str(tag).strip("[] ").casefold() for tag in given or []]
         unknown = sorted(set(tags) - set(written))
         if unknown:
             known = ", ".join(tag.id for tag in bank.tags)
@@ -106,6 +110,17 @@ def read_cast(path: Path, bank: Bank) -> CastUsed:
         found = {written[tag] for tag in tags}
         common = found if common is None else common & found
     return CastUsed(hash=digest(content), tags=tuple(sorted(common or ())))
+
+
+def _declared(name: str, options: Mapping[str, Any], bank: Bank) -> list[str]:
+    """What of the bank's tags an engine says its voice renders."""
+    from earwitness.models.voices.registry import open_voice
+
+    voice = open_voice(name, options)
+    try:
+        return [tag.id for tag in bank.tags if tag.id in voice.renders]
+    finally:
+        voice.close()
 
 
 def request_of(config: CorpusConfig) -> PlanRequest:

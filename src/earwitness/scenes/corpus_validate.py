@@ -108,7 +108,7 @@ def validate_corpus(
         *_refill_findings(corpus, scenarios, refills, bank),
         *_split_findings(known.values()),
         *_place_findings(corpus, scenarios, dialogues, known),
-        *_rule_findings(corpus, dialogues, known, bank, bank_folder, workers),
+        *_rule_findings(corpus, dialogues, known, corpus.for_cast(bank), bank_folder, workers),
         *_candidate_findings(corpus, dialogues),
         *_template_findings(corpus, dialogues, known),
         *_judge_findings(corpus, bank, verdicts),

@@ -130,6 +130,7 @@ async def write_corpus(
     UsageError: another writer's dialogues are there, an option is wrong, or another process is at work.
     DataError: a file of the corpus is broken.
     """
+    bank = corpus.for_cast(bank)
     scenarios = corpus.scenarios()[: order.limit]
     if order.shard is not None:
         scenarios = scenarios[order.shard[0] - 1 :: order.shard[1]]

@@ -24,6 +24,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from earwitness.errors import DataError, UsageError
 from earwitness.scenes.bank import Bank
+from earwitness.scenes.bank_cast import renderable
 from earwitness.scenes.bank_records import REACTED_TO, REACTIONS, Reaction
 from earwitness.scenes.designs import BalancedDesign, Cycle, Shuffles, compositions
 from earwitness.scenes.scenario import BANDS, SPLITS, Band, Gender, PlannedEvent, Scenario, Split
@@ -174,10 +175,11 @@ class Planner:
 
     def _feasible_registers(self) -> dict[Reaction, tuple[str, ...]]:
         """Registers per reaction whose conduct the cast can render."""
-        tags = self.request.tags
+        given = self.request.tags
+        tags = None if given is None else frozenset(renderable(self.bank, given))
 
         def renders(required: Sequence[str]) -> bool:
-            return tags is None or not required or any(tag in tags for tag in required)
+            return tags is None or not required or not tags.isdisjoint(required)
 
         return {
             reaction: tuple(

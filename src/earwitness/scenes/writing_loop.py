@@ -16,12 +16,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
 from earwitness.jobs import pool_map
-from earwitness.scenes.bank import Bank, load_bank
+from earwitness.scenes.bank import Bank
+from earwitness.scenes.bank_cast import bank_in, tag_ids
 from earwitness.scenes.corpus import Abandoned, TemplateText
 from earwitness.scenes.corpus_config import LoopUsed
 from earwitness.scenes.dialogue_records import Dialogue
@@ -400,16 +400,13 @@ def check_all(
     """Broken rules of many dialogues, on several processes where there are enough of them."""
     if len(cases) <= CHECK_CHUNK or workers == 1:
         return [check(dialogue, scenario, bank) for dialogue, scenario in cases]
-    folder = str(bank_folder) if bank_folder else None
-    given = [(dialogue, scenario, folder) for dialogue, scenario in cases]
+    tags = tag_ids(bank)
+    given = [(dialogue, scenario, bank_folder, tags) for dialogue, scenario in cases]
     return list(pool_map(_check, given, workers=workers, chunk=16, on_done=on_done))
 
 
-def _check(case: tuple[Dialogue, Scenario, str | None]) -> tuple[Violation, ...]:
-    dialogue, scenario, folder = case
-    return check(dialogue, scenario, _bank_in(folder))
-
-
-@lru_cache(maxsize=1)
-def _bank_in(folder: str | None) -> Bank:
-    return load_bank(folder)
+def _check(
+    case: tuple[Dialogue, Scenario, Path | None, tuple[str, ...]],
+) -> tuple[Violation, ...]:
+    dialogue, scenario, folder, tags = case
+    return check(dialogue, scenario, bank_in(folder, tags))

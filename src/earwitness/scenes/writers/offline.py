@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from earwitness.jobs import pool_map
-from earwitness.scenes.bank import Bank, load_bank
+from earwitness.scenes.bank import Bank
+from earwitness.scenes.bank_cast import bank_in, tag_ids
 from earwitness.scenes.corpus import TemplateText
 from earwitness.scenes.dialogue_records import Dialogue
 from earwitness.scenes.scenario import Scenario
@@ -94,8 +94,10 @@ class PhrasebookWriter:
                 if on_done:
                     on_done(number)
             return drafts
-        folder = str(self._bank_folder) if self._bank_folder else None
-        cases = [(each.scenario, attempt_seed(seed, each.attempt), folder) for each in assignments]
+        folder, tags = self._bank_folder, tag_ids(self._bank)
+        cases = [
+            (each.scenario, attempt_seed(seed, each.attempt), folder, tags) for each in assignments
+        ]
         made = pool_map(_compose, cases, workers=self._workers, chunk=CHUNK, on_done=on_done)
         return [Draft(dialogue) for dialogue in made]
 
@@ -131,13 +133,8 @@ class PhrasebookTemplates:
         return found
 
 
-def _compose(case: tuple[Scenario, int, str | None]) -> Dialogue:
+def _compose(case: tuple[Scenario, int, Path | None, tuple[str, ...]]) -> Dialogue:
     from earwitness.scenes.phrasebook import compose
 
-    scenario, seed, folder = case
-    return compose(scenario, _bank_in(folder), seed)
-
-
-@lru_cache(maxsize=1)
-def _bank_in(folder: str | None) -> Bank:
-    return load_bank(folder)
+    scenario, seed, folder, tags = case
+    return compose(scenario, bank_in(folder, tags), seed)
