@@ -25,7 +25,7 @@ from earwitness.tasks.choices import (
 from earwitness.tasks.scene_conditions import CONDITIONS, transcript
 from earwitness.tasks.scene_items import load_mixed, margin_bucket
 from earwitness.tasks.scene_prompts import load_scene_prompt
-from earwitness.tasks.scene_transcripts import as_lines
+from earwitness.models.transcribers.lines import as_lines
 
 
 @pytest.fixture(scope="module")

@@ -22,6 +22,8 @@ from earwitness.models.prosody.model import OPTIONS as PROSODY_OPTIONS
 from earwitness.models.prosody.model import open_prosody
 from earwitness.models.protocols import AudioModel, Limits, Reply, Request
 
+LIMITS = Limits(formats=("wav", "flac", "mp3", "ogg", "aiff"), needs_choices=True)
+EMOTION_LIMITS = replace(LIMITS, tasks=("emotion",))
 INFO = AdapterInfo(
     name="baseline",
     form="baseline/majority | uniform | neutral | prosody",
@@ -31,7 +33,7 @@ INFO = AdapterInfo(
         Option("seed", "integer", "uniform: seed of the draws", 0, least=0),
         *(replace(option, help=f"prosody: {option.help}") for option in PROSODY_OPTIONS),
     ),
-    limits=Limits(formats=("wav", "flac", "mp3", "ogg", "aiff")),
+    limits=LIMITS,
     examples=("baseline/majority -M train=sets/train", "baseline/uniform -M seed=1"),
 )
 NAMES = ("majority", "uniform", "neutral", "prosody")
@@ -46,7 +48,7 @@ class Majority:
     trained_on: str
     training_audio: frozenset[str]
     name: str = "baseline/majority"
-    limits: Limits = INFO.limits
+    limits: Limits = LIMITS
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -94,7 +96,7 @@ class Uniform:
 
     seed: int
     name: str = "baseline/uniform"
-    limits: Limits = INFO.limits
+    limits: Limits = LIMITS
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -117,7 +119,7 @@ class Neutral:
     """Always ``neutral``."""
 
     name: str = "baseline/neutral"
-    limits: Limits = INFO.limits
+    limits: Limits = EMOTION_LIMITS
 
     @property
     def settings(self) -> Mapping[str, Any]:

@@ -26,6 +26,7 @@ from earwitness.models.protocols import (
     Transcriber,
 )
 from earwitness.models.python_function import read_stimulus
+from earwitness.models.transcribers.lines import as_lines
 
 LEAD = "What is said in the recording, as a speech recogniser wrote it down:"
 NOTHING = "(the speech recogniser heard no words)"
@@ -35,6 +36,11 @@ OPTIONS: tuple[Option, ...] = (
     Option("text_options", "json", "options of the text model, as a JSON object"),
     Option("lead", "text", "words before the transcript", LEAD),
     Option("nothing", "text", "what stands for a transcript without words", NOTHING),
+    Option(
+        "times",
+        "yes/no",
+        "write the transcript in lines with times [default: yes for a text model that reads them]",
+    ),
     Option("threads", "integer", "recordings transcribed at the same time", 1, least=1),
 )
 
@@ -58,6 +64,7 @@ class Cascade:
     _text: TextModel
     _values: Mapping[str, Any]
     _pool: ThreadPoolExecutor
+    _times: bool = False
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
@@ -70,6 +77,7 @@ class Cascade:
             "text": {"name": self._text.name, **self._text.settings},
             "lead": self._values["lead"],
             "nothing": self._values["nothing"],
+            **({"times": True} if self._times else {}),
         }
 
     def preflight(self, requests: Sequence[Request]) -> None:
@@ -125,7 +133,10 @@ class Cascade:
         except EarwitnessError as error:
             raise ModelError(f"{self.name}: {error}", kind="audio", retryable=False) from error
         try:
-            return self._transcriber.transcribe(audio).text.strip()
+            heard = self._transcriber.transcribe(audio)
+            if self._times and heard.words:
+                return as_lines(heard)
+            return heard.text.strip()
         except ModelError:
             raise
         except EarwitnessError as error:
@@ -157,11 +168,15 @@ def open(name: str, options: Mapping[str, Any]) -> Cascade:  # noqa: A001
     values = read_options(full, options, OPTIONS)
     if read.partition("/")[0] == "cascade":
         raise UsageError(f"model {full!r}", "holds another cascade", "a text model")
+    text = open_text_model(read, values["text_options"] or {})
+    limits = text.limits
+    times = limits.reads_times if values["times"] is None else values["times"]
     return Cascade(
         name=full,
-        limits=INFO.limits,
+        limits=replace(INFO.limits, tasks=limits.tasks, needs_choices=limits.needs_choices),
         _transcriber=open_transcriber(heard, values["transcriber_options"] or {}),
-        _text=open_text_model(read, values["text_options"] or {}),
+        _text=text,
         _values=values,
+        _times=times,
         _pool=ThreadPoolExecutor(values["threads"], thread_name_prefix="earwitness-transcriber"),
     )

@@ -20,7 +20,7 @@ from earwitness.runs.folder import Answer, RunFolder
 from earwitness.runs.outcomes import Outcome
 from earwitness.tasks.choices import all_options, lexicon_of
 from earwitness.tasks.records import Decision
-from earwitness.tasks.running import PlannedRun, folder_name, run_name
+from earwitness.tasks.running import PlannedRun, folder_name, run_name, why_not
 from earwitness.tasks.scene_conditions import TEXT_CONDITIONS, check_conditions
 from earwitness.tasks.scene_items import MixedCorpus, describe
 from earwitness.tasks.scene_prompts import list_scene_prompts
@@ -179,9 +179,9 @@ def plan_runs(
 def _why_not(module: Any, model: AudioModel, condition: str) -> str:
     if condition not in module.APPLICABLE:
         return "means nothing for this task"
-    if condition in TEXT_CONDITIONS and model.limits.needs_audio:
-        return "the model cannot be asked without audio"
-    return ""
+    return why_not(
+        model, module.TASK, words=condition in TEXT_CONDITIONS, choices=module.TASK != "summary"
+    )
 
 
 def _planned(

@@ -46,6 +46,26 @@ class Forecast:
     audio_cost_usd: float | None
 
 
+def why_not(model: AudioModel, task: str, *, words: bool, choices: bool) -> str:
+    """Why a model cannot be asked, empty where it can.
+
+    Parameters
+    ----------
+    words: whether the input is text alone.
+    choices: whether the prompt allows certain labels only.
+    """
+    limits = model.limits
+    if limits.tasks and task not in limits.tasks:
+        return f"the model answers {', '.join(limits.tasks)} alone"
+    if limits.needs_choices and not choices:
+        return "the model chooses among labels and writes nothing"
+    if words and limits.needs_audio:
+        return "the model cannot be asked without audio"
+    if not words and not limits.takes_audio:
+        return "the model takes words only"
+    return ""
+
+
 def run_name(model: str, prompt: str, default_prompt: str) -> str:
     """Name of a leaderboard row: the model, and the prompt where it is not the default."""
     return model if prompt == default_prompt else f"{model} [{prompt}]"

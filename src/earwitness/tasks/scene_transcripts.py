@@ -1,4 +1,4 @@
-"""The ``asr`` condition: what a recogniser of speech writes down of each mix, made once and kept.
+"""The ``asr`` condition: what a recogniser of speech writes down of each recording, made once and kept.
 
 A transcript is lines of words with the time they were said, divided where nobody speaks for a while; an engine
 without times gives the text alone. It is made from the mix, sounds and ambience included. The store is a file of
@@ -9,21 +9,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from earwitness.models.protocols import AudioRef, Transcriber, Transcript, Word
+from earwitness.models.protocols import AudioRef, Transcriber, Transcript
+from earwitness.models.transcribers.lines import as_lines
 from earwitness.runs.items import digest
-from earwitness.tasks.scene_items import shown_time
 
 if TYPE_CHECKING:
     from earwitness.tasks.scene_items import MixedCorpus
-
-PAUSE_S = 0.5
-"""A pause between words that begins a new line."""
-LONGEST_LINE = 20
-"""Words after which a line ends all the same."""
 
 
 def transcribe_scenes(
@@ -32,18 +26,28 @@ def transcribe_scenes(
     store: Path,
     on_done: Callable[[int, int], None] | None = None,
 ) -> dict[str, str]:
-    """Transcripts of all mixes by the hash of their file, taken from the store where they are in it.
+    """Transcripts of all mixes by the hash of their file; see :func:`transcribe`."""
+    refs = [mixed.audio(scene.manifest) for scene in mixed.scenes]
+    return transcribe(refs, transcriber, store, on_done)
+
+
+def transcribe(
+    refs: Sequence[AudioRef],
+    transcriber: Transcriber,
+    store: Path,
+    on_done: Callable[[int, int], None] | None = None,
+) -> dict[str, str]:
+    """Transcripts of recordings by the hash of their file, taken from the store where they are in it.
 
     Raises
     ------
-    AudioFileError: a mix cannot be read.
+    AudioFileError: a recording cannot be read.
     """
     known = _read(store)
-    refs = [mixed.audio(scene.manifest) for scene in mixed.scenes]
     settings = {"name": transcriber.name, "settings": dict(transcriber.settings)}
     keys = {ref.sha256: digest([settings, ref.sha256]) for ref in refs}
-    todo = [ref for ref in refs if keys[ref.sha256] not in known]
-    for done, ref in enumerate(todo, start=1):
+    todo = {ref.sha256: ref for ref in refs if keys[ref.sha256] not in known}
+    for done, ref in enumerate(todo.values(), start=1):
         text = as_lines(_transcribed(transcriber, ref))
         known[keys[ref.sha256]] = text
         store.parent.mkdir(parents=True, exist_ok=True)
@@ -72,28 +76,3 @@ def _read(store: Path) -> dict[str, str]:
             except (ValueError, KeyError, TypeError):
                 continue  # a line torn by a kill; its recording is transcribed again
     return known
-
-
-def as_lines(transcript: Transcript) -> str:
-    """A transcript as prompts show it.
-
-    >>> print(as_lines(Transcript("so it is", (Word("so", 0.0, 0.2), Word("it", 1.0, 1.1), Word("is", 1.2, 1.4)))))
-    [0.0-0.2] so
-    [1.0-1.4] it is
-    """
-    if not transcript.words:
-        return transcript.text.strip() or "(nothing was understood)"
-    return "\n".join(
-        f"[{shown_time(line[0].start_s)}-{shown_time(line[-1].end_s)}] "
-        + " ".join(word.text.strip() for word in line)
-        for line in _lines(transcript.words)
-    )
-
-
-def _lines(words: Sequence[Word]) -> list[list[Word]]:
-    lines: list[list[Word]] = [[words[0]]]
-    for before, word in pairwise(words):
-        if word.start_s - before.end_s > PAUSE_S or len(lines[-1]) >= LONGEST_LINE:
-            lines.append([])
-        lines[-1].append(word)
-    return lines

@@ -47,7 +47,7 @@ INFO = AdapterInfo(
     form=NAME,
     summary="pitch, energy, rhythm, spectrum and voice quality; no words, no neural network",
     options=OPTIONS,
-    limits=Limits(formats=("wav", "flac"), needs_audio=True),
+    limits=Limits(formats=("wav", "flac"), needs_audio=True, tasks=("emotion",)),
     examples=(f"{NAME} -M weights=prosody.model",),
 )
 
