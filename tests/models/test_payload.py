@@ -108,7 +108,7 @@ def test_flac_where_it_is_preferred_and_taken(make_clip: Make) -> None:
 
 
 def test_nothing_is_made_lossy(make_clip: Make) -> None:
-    with pytest.raises(UsageError, match="No stimulus is made lossy here"):
+    with pytest.raises(UsageError, match="No stimulus is made lossy unless asked"):
         encode_stimulus(make_clip(), Limits(formats=("mp3",)))
 
 

@@ -101,4 +101,5 @@ def _usage(usage: Any) -> tuple[Usage, dict[str, Any]]:
         if count
     }
     total = None if given is None else given + (written or 0) + (read or 0)
-    return Usage(total, count_or_none(usage.get("output_tokens"))), details
+    output = count_or_none(usage.get("output_tokens"))
+    return Usage(total, output, cached_tokens=details.get("cached_tokens")), details

@@ -163,4 +163,9 @@ def _usage(usage: Any) -> tuple[Usage, dict[str, Any]]:
         if detail.get("modality") == "AUDIO" and tokens is not None:
             details["audio_tokens"] = tokens
     output = None if said is None and thought is None else (said or 0) + (thought or 0)
-    return Usage(count_or_none(usage.get("promptTokenCount")), output), details
+    return Usage(
+        count_or_none(usage.get("promptTokenCount")),
+        output,
+        audio_tokens=details.get("audio_tokens"),
+        cached_tokens=details.get("cached_tokens"),
+    ), details

@@ -86,7 +86,11 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("audio_first", "yes/no", "put the audio before the words of the prompt", False),
     Option(
-        "prefer", "text", "format for clips that must be converted", "wav", choices=("wav", "flac")
+        "prefer",
+        "text",
+        "format for clips that must be converted; mp3 makes all clips lossy",
+        "wav",
+        choices=("wav", "flac", "mp3"),
     ),
     Option(
         "structured",

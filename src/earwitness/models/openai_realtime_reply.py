@@ -177,6 +177,11 @@ def _usage(usage: Any) -> tuple[Usage, dict[str, Any]]:
             if count is not None:
                 counts[name] = count
     return (
-        Usage(count_or_none(usage.get("input_tokens")), count_or_none(usage.get("output_tokens"))),
+        Usage(
+            count_or_none(usage.get("input_tokens")),
+            count_or_none(usage.get("output_tokens")),
+            audio_tokens=counts.get("audio_tokens"),
+            cached_tokens=counts.get("cached_tokens"),
+        ),
         counts,
     )

@@ -292,6 +292,8 @@ def _usage(usage: Any) -> tuple[Usage, dict[str, Any]]:
             input_tokens=count_or_none(usage.get("prompt_tokens")),
             output_tokens=count_or_none(usage.get("completion_tokens")),
             cost_usd=_amount(usage.get("cost")),
+            audio_tokens=details.get("audio_tokens"),
+            cached_tokens=details.get("cached_tokens"),
         ),
         details,
     )

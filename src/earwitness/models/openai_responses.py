@@ -318,7 +318,11 @@ def _usage(usage: Any) -> tuple[Usage, dict[str, Any]]:
         if count is not None:
             counts[inner] = count
     return (
-        Usage(count_or_none(usage.get("input_tokens")), count_or_none(usage.get("output_tokens"))),
+        Usage(
+            count_or_none(usage.get("input_tokens")),
+            count_or_none(usage.get("output_tokens")),
+            cached_tokens=counts.get("cached_tokens"),
+        ),
         counts,
     )
 

@@ -2,7 +2,8 @@
 
 What is sent is the original file, byte for byte, when its format and rate are accepted and nothing is to
 be changed. Otherwise it is decoded and written as 16-bit PCM, in WAV or FLAC, at the lowest accepted rate
-that is not below its own (the highest one, if all are below), and the note says so.
+that is not below its own (the highest one, if all are below), and the note says so. A lossy format is
+made only where it is asked for by name, and the note says that too.
 """
 
 from __future__ import annotations
@@ -11,16 +12,25 @@ import hashlib
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from earwitness.errors import DataError, UsageError
+from earwitness.models.payload_store import PayloadStore
 from earwitness.models.protocols import AudioRef, Limits
+
+if TYPE_CHECKING:
+    from earwitness.audio.io import Audio
 
 MEDIA_TYPES = {
     "wav": "audio/wav", "flac": "audio/flac", "mp3": "audio/mpeg", "ogg": "audio/ogg",
     "aiff": "audio/aiff", "m4a": "audio/mp4",
 }  # fmt: skip
+__all__ = ["MEDIA_TYPES", "Payload", "PayloadStore", "encode_stimulus", "estimate_bytes"]
+
+ENCODING = "1"
+"""Changes with anything that changes the bytes made of the same samples."""
 _LOSSLESS = ("wav", "flac")
+_LOSSY = ("mp3", "ogg")
 _PCM = 0x0001
 _EXTENSIBLE = 0xFFFE
 _WAV_HEADER_BYTES = 44
@@ -65,7 +75,8 @@ def encode_stimulus(ref: AudioRef, limits: Limits, *, prefer: str = "wav") -> Pa
     ----------
     ref: the file, with its transform.
     limits: accepted formats and rates; lengths and sizes are checked before the run, not here.
-    prefer: ``wav`` or ``flac``, for what has to be encoded anew.
+    prefer: ``wav`` or ``flac``, for what has to be encoded anew; ``mp3`` or ``ogg`` (Vorbis) make everything lossy
+        that is not so already.
 
     Raises
     ------
@@ -79,11 +90,15 @@ def encode_stimulus(ref: AudioRef, limits: Limits, *, prefer: str = "wav") -> Pa
     >>> payload.format, payload.note  # doctest: +SKIP
     ('wav', 'resampled from 48000 to 16000 Hz')
     """
-    data = _read(ref)
-    plan = _plan(ref, limits, prefer, data[:_HEAD_BYTES])
+    plan = _plan(ref, limits, prefer, _head(ref.path))
     if plan.unchanged:
-        return Payload(data, plan.format, _media_type(plan.format), ref.seconds)
-    return _encoded(ref, plan, data)
+        return Payload(_read(ref), plan.format, _media_type(plan.format), ref.seconds)
+    store = ref.store or PayloadStore()
+    # Only the content's own hash can stand for it: what has none is not found again.
+    if not ref.sha256:
+        return _encoded(ref, plan, _read(ref))
+    described = f"{ENCODING} {ref.identity} {plan.format} {plan.rate} {'; '.join(plan.reasons)}"
+    return store.payload(described, lambda: _encoded(ref, plan, _read(ref)))
 
 
 def estimate_bytes(ref: AudioRef, limits: Limits, *, prefer: str = "wav") -> int:
@@ -91,30 +106,40 @@ def estimate_bytes(ref: AudioRef, limits: Limits, *, prefer: str = "wav") -> int
 
     Only the head of the file is read.
     """
-    try:
-        with ref.path.open("rb") as file:
-            head = file.read(_HEAD_BYTES)
-        size = ref.path.stat().st_size
-    except OSError as error:
-        raise DataError(str(ref.path), f"cannot be read ({error.strerror})", "the clip") from None
+    head = _head(ref.path)
     plan = _plan(ref, limits, prefer, head)
     if plan.unchanged:
-        return size
+        try:
+            return ref.path.stat().st_size
+        except OSError as error:
+            raise _unreadable(ref.path, error) from None
     samples = round(ref.seconds * plan.rate) + 1
     overhead = _WAV_HEADER_BYTES if plan.format == "wav" else _FLAC_OVERHEAD_BYTES
     return samples * ref.channels * 2 + overhead
+
+
+def _unreadable(path: Path, error: OSError) -> DataError:
+    return DataError(
+        str(path),
+        f"cannot be read ({error.strerror})",
+        "the clip the set speaks of",
+        "Bring the file back or import the set again.",
+    )
+
+
+def _head(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(_HEAD_BYTES)
+    except OSError as error:
+        raise _unreadable(path, error) from None
 
 
 def _read(ref: AudioRef) -> bytes:
     try:
         data = ref.path.read_bytes()
     except OSError as error:
-        raise DataError(
-            str(ref.path),
-            f"cannot be read ({error.strerror})",
-            "the clip the set speaks of",
-            "Bring the file back or import the set again.",
-        ) from None
+        raise _unreadable(ref.path, error) from None
     if ref.sha256 and hashlib.sha256(data).hexdigest() != ref.sha256:
         raise DataError(
             str(ref.path),
@@ -137,11 +162,17 @@ def _encoded(ref: AudioRef, plan: _Plan, data: bytes) -> Payload:
         audio = Audio(np.zeros(shape, dtype=np.float32), plan.rate)
     else:
         audio = decode_audio(data, name=str(ref.path))
+        if ref.window is not None:
+            audio = windowed(audio, ref.window)
         if audio.rate != plan.rate:
             reasons.append(f"resampled from {audio.rate} to {plan.rate} Hz")
             audio = resample(audio, plan.rate)
-    output: Literal["wav", "flac"] = "flac" if plan.format == "flac" else "wav"
-    coded = encode_audio(audio, format=output, subtype="PCM_16")
+    if plan.format in _LOSSY:
+        coded = _lossy(audio, plan.format)
+        reasons.append(f"made lossy as asked ({plan.format})")
+    else:
+        output: Literal["wav", "flac"] = "flac" if plan.format == "flac" else "wav"
+        coded = encode_audio(audio, format=output, subtype="PCM_16")
     return Payload(
         coded,
         plan.format,
@@ -149,6 +180,37 @@ def _encoded(ref: AudioRef, plan: _Plan, data: bytes) -> Payload:
         audio.seconds,
         "; ".join(dict.fromkeys(reasons)),
     )
+
+
+def windowed(audio: Audio, window: tuple[float, float]) -> Audio:
+    """Part of a recording, from and to in seconds.
+
+    Raises
+    ------
+    DataError: nothing of it lies inside.
+    """
+    from earwitness.audio.io import Audio, samples_at
+
+    first = max(samples_at(window[0], audio.rate), 0)
+    last = min(samples_at(window[1], audio.rate), audio.frames)
+    if first >= last:
+        raise DataError(
+            f"seconds {window[0]:g} to {window[1]:g}",
+            f"lie outside a recording of {audio.seconds:.3f} s",
+            "a part of it",
+        )
+    return Audio(audio.samples[first:last], audio.rate)
+
+
+def _lossy(audio: Audio, name: str) -> bytes:
+    import io
+
+    import soundfile
+
+    file = io.BytesIO()
+    container, subtype = ("MP3", "MPEG_LAYER_III") if name == "mp3" else ("OGG", "VORBIS")
+    soundfile.write(file, audio.samples, audio.rate, format=container, subtype=subtype)
+    return file.getvalue()
 
 
 def _plan(ref: AudioRef, limits: Limits, prefer: str, head: bytes) -> _Plan:
@@ -162,6 +224,10 @@ def _plan(ref: AudioRef, limits: Limits, prefer: str, head: bytes) -> _Plan:
         reasons.append(f"decoded from {seen.format or 'an unknown format'}")
     elif not seen.plain:
         reasons.append("rewritten as plain 16-bit PCM")
+    elif prefer in _LOSSY and prefer in accepted and seen.format in _LOSSLESS:
+        reasons.append(f"encoded from {seen.format}")
+    if ref.window is not None:
+        reasons.append(f"seconds {ref.window[0]:.3f} to {ref.window[1]:.3f} of the file")
     target = _nearest_rate(rate, limits.rates)
     if not reasons and target == rate:
         return _Plan(seen.format, rate, True, ())
@@ -169,13 +235,14 @@ def _plan(ref: AudioRef, limits: Limits, prefer: str, head: bytes) -> _Plan:
 
 
 def _output_format(path: Path, accepted: tuple[str, ...], prefer: str) -> str:
-    choices = [name for name in (prefer, *_LOSSLESS) if name in _LOSSLESS and name in accepted]
+    wanted = (prefer, *_LOSSLESS)
+    choices = [name for name in wanted if name in (*_LOSSLESS, *_LOSSY) and name in accepted]
     if not choices:
         raise UsageError(
             str(path),
             f"would have to be encoded as {' or '.join(accepted) or 'nothing'}",
             "a model that takes wav or flac, or clips in a format it takes",
-            "No stimulus is made lossy here; convert the clips yourself if that is what you want to test.",
+            "No stimulus is made lossy unless asked: -M prefer=mp3, if that is what you want to test.",
         )
     return choices[0]
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from earwitness.models.payload_store import PayloadStore
+
 FinishReason = Literal["stop", "length", "content_filter", "refusal", "unknown"]
 Transform = Literal["silence"]
 """Ways a stimulus is changed before it is sent; ``silence`` keeps the duration and removes the sound."""
@@ -28,6 +30,8 @@ class AudioRef:
     """A stimulus by reference: opened late, never held in memory longer than one call.
 
     ``sha256`` is of the file's bytes; ``seconds`` and ``rate`` come from the clip set or corpus.
+    ``window`` is the part of the file that is sent, from and to in seconds; then ``seconds`` is its length. ``store``
+    keeps what was encoded for further calls; it changes nothing that is sent.
     """
 
     path: Path
@@ -36,11 +40,16 @@ class AudioRef:
     rate: int
     channels: int = 1
     transform: Transform | None = None
+    window: tuple[float, float] | None = None
+    store: PayloadStore | None = field(default=None, compare=False, repr=False)
 
     @property
     def identity(self) -> str:
-        """What the key of a reply depends on: content and transform, never the path."""
-        return self.sha256 if self.transform is None else f"{self.sha256}:{self.transform}"
+        """What the key of a reply depends on: content, part and transform, never the path."""
+        text = self.sha256 if self.transform is None else f"{self.sha256}:{self.transform}"
+        if self.window is None:
+            return text
+        return f"{text}:{self.window[0]:.3f}-{self.window[1]:.3f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +81,17 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a call consumed, as the provider reports it; None where it does not say."""
+    """What a call consumed, as the provider reports it; None where it does not say.
+
+    ``audio_tokens`` and ``cached_tokens`` are parts of ``input_tokens`` that services price apart.
+    """
 
     input_tokens: int | None = None
     output_tokens: int | None = None
     audio_seconds: float | None = None
     cost_usd: float | None = None
+    audio_tokens: int | None = None
+    cached_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +126,17 @@ class Limits:
     """Of the encoded file, before base64."""
     needs_audio: bool = False
     """True when an item without audio cannot be asked."""
+    needs_choices: bool = False
+    """True when it can only choose among the labels a prompt allows, so that no free text can be asked for."""
+    tasks: tuple[str, ...] = ()
+    """Tasks it answers; empty means any."""
+    reads_times: bool = False
+    """True of a model of words that goes by the times of a transcript."""
+
+    @property
+    def takes_audio(self) -> bool:
+        """Whether items with audio can be asked; a model of words has no formats."""
+        return bool(self.formats)
 
 
 @runtime_checkable

@@ -1,9 +1,9 @@
 """``python/module:function``: a function of your own as a model.
 
 The function is called as ``function(audio, prompt, **options)`` with an :class:`earwitness.audio.io.Audio`
-(None for an item without audio) and the prompt's text, and returns the model's words (str) or its scores
-(a dictionary of native label to number). It may be a coroutine function. A plain one runs in a thread, one
-call at a time unless ``threads`` says it may run beside itself.
+(None for an item without audio) and the prompt's text, what it says to the system first. It returns the model's
+words (str) or its scores (a dictionary of native label to number). It may be a coroutine function. A plain one
+runs in a thread, one call at a time unless ``threads`` says it may run beside itself.
 
 Its source file is hashed into the settings, so that items are asked anew after a change.
 """
@@ -18,7 +18,7 @@ import inspect
 import math
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 from earwitness.errors import EarwitnessError, ModelError, UsageError
 from earwitness.models.adapter import AdapterInfo
 from earwitness.models.options import LIMIT_OPTIONS, Option, limits_from, read_options
-from earwitness.models.protocols import Limits, Reply, Request
+from earwitness.models.protocols import Limits, Message, Reply, Request
 
 if TYPE_CHECKING:
     from earwitness.audio.io import Audio
@@ -82,13 +82,32 @@ class PythonFunction:
         """
         loop = asyncio.get_running_loop()
         audio = await loop.run_in_executor(self._pool, self._audio, request)
+        prompt = request.prompt
+        return await self._called(
+            audio, f"{prompt.system}\n\n{prompt.user}" if prompt.system else prompt.user
+        )
+
+    async def complete(
+        self, messages: Sequence[Message], schema: Mapping[str, Any] | None = None
+    ) -> Reply:
+        """Answer text with text: the function gets no audio, and all that was said as one text.
+
+        Raises
+        ------
+        ModelError: as :meth:`ask`.
+        """
+        del schema  # The prompt says in words what form is wanted.
+        return await self._called(None, "\n\n".join(message.text for message in messages))
+
+    async def _called(self, audio: Audio | None, text: str) -> Reply:
+        loop = asyncio.get_running_loop()
         began = loop.time()
         try:
             if inspect.iscoroutinefunction(self._function):
-                value = await self._function(audio, request.prompt.user, **self._passed)
+                value = await self._function(audio, text, **self._passed)
             else:
                 value = await loop.run_in_executor(
-                    self._pool, lambda: self._function(audio, request.prompt.user, **self._passed)
+                    self._pool, lambda: self._function(audio, text, **self._passed)
                 )
         except ModelError:
             raise
@@ -147,9 +166,12 @@ def read_stimulus(request: Request, *, rate: int | None = None, mono: bool = Tru
     import numpy as np
 
     from earwitness.audio.io import Audio, read_audio, resample, to_mono
+    from earwitness.models.payload import windowed
 
     assert request.audio is not None
     audio = read_audio(request.audio.path)
+    if request.audio.window is not None:
+        audio = windowed(audio, request.audio.window)
     if mono:
         audio = to_mono(audio)
     if request.audio.transform == "silence":

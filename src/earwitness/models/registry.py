@@ -19,6 +19,7 @@ from typing import Any
 from earwitness.errors import DataError, UsageError
 from earwitness.models.adapter import AdapterInfo
 from earwitness.models.options import parse_options
+from earwitness.models.pace import Pace, split_pace
 from earwitness.models.protocols import (
     AudioModel,
     Limits,
@@ -53,11 +54,18 @@ BUILT_IN: Mapping[str, str] = {
     "cascade": "earwitness.models.cascade:open",
     "replay": "earwitness.models.replay:open",
     "baseline": "earwitness.models.baseline:open",
+    # Read by name only: it needs the bank and word lists of scenes, which models know nothing of.
+    "offline": "earwitness.tasks.reader_model:open",
 }
 TEXT_BUILT_IN: Mapping[str, str] = {
     "openai": "earwitness.models.text_chat:open",
+    "openai-responses": "earwitness.models.text_chat:open_responses",
+    "anthropic": "earwitness.models.text_chat:open_anthropic",
+    "google": "earwitness.models.text_chat:open_google",
+    "mistral": "earwitness.models.text_chat:open_mistral",
 }
-"""Adapters whose text models are opened apart; any other whose models have ``complete`` serves as it is."""
+"""Adapters whose text models are opened apart; any other whose models have ``complete`` (``python``,
+``command``) serves as it is."""
 ENTRY_POINTS = "earwitness.models"
 TEXT_ENTRY_POINTS = "earwitness.text_models"
 MODELS_FILE = Path("models.yaml")
@@ -119,9 +127,13 @@ def open_model(
     entries = _entries(models_file)
     given = dict(options or {})
     entry = entries.get(name)
-    if entry is None:
-        return _open(name, given, entries)
-    return _NamedModel(entry.name, _open(entry.model, {**entry.options, **given}, entries))
+    if entry is not None:
+        given = {**entry.options, **given}
+    pace, behind = split_pace(name, given)
+    if entry is not None:
+        return _NamedModel(entry.name, _open(entry.model, behind, entries), pace)
+    model = _open(name, behind, entries)
+    return model if pace is None else _NamedModel(None, model, pace)
 
 
 def open_text_model(
@@ -156,6 +168,7 @@ def open_text_model(
     if entry is not None:
         target, behind = entry.model, {**entry.options, **given}
     family = str(behind.pop("family", "")).strip().casefold() or None
+    pace, behind = split_pace(name, behind)
     adapter, _, rest = target.partition("/")
     openers = {point: value for point, (value, _) in _adapters(TEXT_ENTRY_POINTS).items()}
     openers |= TEXT_BUILT_IN
@@ -170,7 +183,9 @@ def open_text_model(
             f"{adapter!r} has no text models",
             f"one of {', '.join(sorted(f'{each}/...' for each in openers))}",
         )
-    return DeclaredTextModel(entry.name if entry else model.name, model, family, entry is not None)
+    return DeclaredTextModel(
+        entry.name if entry else model.name, model, family, entry is not None, pace
+    )
 
 
 def list_adapters() -> tuple[AdapterStatus, ...]:
@@ -307,11 +322,19 @@ def _missing(info: AdapterInfo) -> str:
 class DeclaredTextModel:
     """A text model with its declared family; ``family`` is None where nothing was declared."""
 
-    def __init__(self, name: str, model: TextModel, family: str | None, named: bool) -> None:
+    def __init__(
+        self,
+        name: str,
+        model: TextModel,
+        family: str | None,
+        named: bool,
+        pace: Pace | None = None,
+    ) -> None:
         self._name = name
         self._model = model
         self._named = named
         self.family = family
+        self.pace = pace
 
     def __repr__(self) -> str:
         return f"<{self._name}: {self._model.name}>"
@@ -325,6 +348,12 @@ class DeclaredTextModel:
         if self._named:
             return {"model": self._model.name, **self._model.settings}
         return self._model.settings
+
+    @property
+    def limits(self) -> Limits:
+        """What it can be asked; of a plain text model, words alone."""
+        limits = getattr(self._model, "limits", None)
+        return limits if isinstance(limits, Limits) else Limits(formats=())
 
     def preflight(self) -> None:
         """Refuse before the first call what would fail on every one, where the adapter can tell."""
@@ -356,11 +385,13 @@ class DeclaredTextModel:
 
 
 class _NamedModel:
-    """A model under the name of its entry."""
+    """A model under the name of its entry (None: its own), with the pace it is to be asked at."""
 
-    def __init__(self, name: str, model: AudioModel) -> None:
-        self._name = name
+    def __init__(self, name: str | None, model: AudioModel, pace: Pace | None) -> None:
+        self._name = name or model.name
         self._model = model
+        self._is_entry = name is not None
+        self.pace = pace
 
     def __repr__(self) -> str:
         return f"<{self._name}: {self._model.name}>"
@@ -375,7 +406,9 @@ class _NamedModel:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        return {"model": self._model.name, **self._model.settings}
+        if self._is_entry:
+            return {"model": self._model.name, **self._model.settings}
+        return self._model.settings
 
     @property
     def label_map(self) -> str | None:

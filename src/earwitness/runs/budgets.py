@@ -5,12 +5,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
+from typing import Any
 
-from earwitness.errors import UsageError
-from earwitness.models.protocols import Usage
+from earwitness.models.pace import Pace
+from earwitness.models.prices import Price, parse_price
+
+__all__ = [
+    "MEBIBYTE",
+    "ByteBudget",
+    "Pace",
+    "Price",
+    "RateLimiter",
+    "Refusal",
+    "Spending",
+    "parse_price",
+]
 
 MEBIBYTE = 1024 * 1024
 
@@ -46,91 +58,151 @@ class ByteBudget:
                 self._changed.notify_all()
 
 
-class RateLimiter:
-    """Spaces calls evenly under a limit, and holds all of them off when the service asks for it."""
+@dataclass(slots=True)
+class _Lane:
+    """One limit: so much a minute, spent evenly. ``free_s`` is when the next call may start."""
 
-    def __init__(self, calls_per_minute: float | None = None) -> None:
-        self._interval_s = 60.0 / calls_per_minute if calls_per_minute else 0.0
-        self._next_s = 0.0
+    per_minute: float
+    free_s: float = 0.0
+
+    def spend(self, now: float, amount: float) -> float:
+        """When a call of this amount may start; the one after it waits for as long as the amount lasts."""
+        start = max(now, self.free_s)
+        self.free_s = start + amount / self.per_minute * 60.0
+        return start
+
+
+class RateLimiter:
+    """Spaces calls evenly under limits on calls, tokens and seconds of audio a minute.
+
+    It holds all of them off when the service asks for it. Each process keeps the limits by itself.
+    """
+
+    def __init__(self, calls_per_minute: float | None = None, pace: Pace | None = None) -> None:
+        limits = (pace or Pace()).tightened(Pace(calls_per_minute))
+        self._lanes = {
+            name: _Lane(limit)
+            for name, limit in (
+                ("calls", limits.requests_per_minute),
+                ("tokens", limits.tokens_per_minute),
+                ("audio", limits.audio_seconds_per_minute),
+            )
+            if limit
+        }
         self._held_until_s = 0.0
 
     def hold_off(self, seconds: float) -> None:
         """No call starts for so many seconds from now (a Retry-After speaks for all calls)."""
         self._held_until_s = max(self._held_until_s, time.monotonic() + seconds)
 
-    async def wait(self, stop: asyncio.Event) -> None:
+    async def wait(
+        self, stop: asyncio.Event, *, tokens: float = 0.0, audio_seconds: float = 0.0
+    ) -> None:
         """Wait for this call's turn, or until the run is stopped."""
         now = time.monotonic()
-        turn = max(now, self._next_s)
-        self._next_s = turn + self._interval_s
+        amounts = {"calls": 1.0, "tokens": tokens, "audio": audio_seconds}
+        turn = max((lane.spend(now, amounts[name]) for name, lane in self._lanes.items()), default=now)  # fmt: skip
         while (start := max(turn, self._held_until_s)) > (now := time.monotonic()):
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), timeout=start - now)
                 return
 
+    def correct(self, tokens: float) -> None:
+        """Say by how many tokens a call differed from what it was reckoned with."""
+        lane = self._lanes.get("tokens")
+        if lane is not None:
+            lane.free_s += tokens / lane.per_minute * 60.0
+
 
 @dataclass(frozen=True, slots=True)
-class Price:
-    """What a model costs, in US dollars.
+class Refusal:
+    """Why a call may not be made. ``for_now``: calls under way may end cheaper than reckoned with."""
 
-    ``input`` and ``output`` per million tokens, ``audio_minute`` per minute of audio sent, ``call`` per call.
-    """
-
-    input: float = 0.0
-    output: float = 0.0
-    audio_minute: float = 0.0
-    call: float = 0.0
-
-    def of(self, usage: Usage, audio_seconds: float) -> float:
-        """Cost of one reply; the provider's own figure wins where it gives one."""
-        if usage.cost_usd is not None:
-            return usage.cost_usd
-        tokens = (usage.input_tokens or 0) * self.input + (usage.output_tokens or 0) * self.output
-        return tokens / 1e6 + audio_seconds / 60 * self.audio_minute + self.call
-
-
-def parse_price(text: str) -> Price:
-    """Read ``input=2.5,output=10,audio_minute=0.06,call=0``.
-
-    Raises
-    ------
-    UsageError: an unknown part or something that is not a number.
-    """
-    known = [field.name for field in fields(Price)]
-    values: dict[str, float] = {}
-    for part in filter(None, (piece.strip() for piece in text.split(","))):
-        name, _, number = part.partition("=")
-        try:
-            if name not in known:
-                raise ValueError(name)
-            values[name] = float(number)
-        except ValueError:
-            raise UsageError(
-                "--price", f"{part!r}", wanted=" or ".join(f"{name}=NUMBER" for name in known)
-            ) from None
-    return Price(**values)
+    reason: str
+    for_now: bool = False
 
 
 @dataclass(slots=True)
 class Spending:
-    """Calls and money of this run so far, against what is allowed."""
+    """Calls and money so far, against what is allowed. One may be shared by the runs of a command.
+
+    Every call reserves its estimated cost before it is made, so that the limit is not exceeded by calls under way.
+    A call that ended without a reply and may have been charged counts with its estimate.
+    """
 
     max_calls: int | None = None
     max_cost_usd: float | None = None
     calls: int = 0
     cost_usd: float = 0.0
+    maybe_usd: float = 0.0
+    reserved_usd: float = 0.0
     dearest_usd: float = 0.0
+    in_flight: int = 0
+    replies: int = 0
+    unpriced: int = 0
+    """Replies of which nobody knows what they cost."""
+    _others: dict[str, float] = field(default_factory=dict)
+    """What calls of other processes under way are reckoned with, by key."""
 
-    def add(self, cost_usd: float) -> None:
-        self.cost_usd += cost_usd
-        self.dearest_usd = max(self.dearest_usd, cost_usd)
+    def expected(self, estimate_usd: float | None) -> float:
+        """What the next call is reckoned with: its estimate, and no less than the dearest reply so far."""
+        return max(estimate_usd or 0.0, self.dearest_usd)
 
-    def refusal(self, in_flight: int) -> str | None:
-        """Why the next call may not be made, or None. Calls under way count at the dearest price so far."""
+    def refusal(self, estimate_usd: float | None = None) -> Refusal | None:
+        """Why the next call may not be made, or None."""
         if self.max_calls is not None and self.calls >= self.max_calls:
-            return f"the limit of {self.max_calls} calls is reached"
-        if self.max_cost_usd is not None:
-            expected = self.cost_usd + (in_flight + 1) * self.dearest_usd
-            if expected > self.max_cost_usd:
-                return f"the next call could exceed the limit of {self.max_cost_usd:g} USD"
+            return Refusal(f"the limit of {self.max_calls} calls is reached")
+        if self.max_cost_usd is None:
+            return None
+        if self.unpriced:
+            return Refusal(
+                f"the service states no cost and no price is known, so that the limit of "
+                f"{self.max_cost_usd:g} USD cannot be kept; give --price or --prices"
+            )
+        if estimate_usd is None and not self.replies and self.in_flight:
+            return Refusal("the first call's cost is not known yet", for_now=True)
+        bound = self.cost_usd + self.maybe_usd + self.reserved_usd + sum(self._others.values())
+        if bound + self.expected(estimate_usd) > self.max_cost_usd * (1 + 1e-9):
+            reason = f"the next call could exceed the limit of {self.max_cost_usd:g} USD"
+            return Refusal(reason, for_now=self.in_flight > 0)
         return None
+
+    def reserve(self, estimate_usd: float | None) -> float:
+        """Count a call that is about to be made; returns what is reserved for it."""
+        amount = self.expected(estimate_usd)
+        self.calls += 1
+        self.in_flight += 1
+        self.reserved_usd += amount
+        return amount
+
+    def settle(
+        self, reserved_usd: float, cost_usd: float | None, *, replied: bool, maybe_paid: bool
+    ) -> None:
+        """Count how a call ended: with a reply of a known or unknown cost, or without one."""
+        self.in_flight -= 1
+        self.reserved_usd = max(self.reserved_usd - reserved_usd, 0.0)
+        if replied:
+            amount = reserved_usd if cost_usd is None else cost_usd
+            self.unpriced += cost_usd is None and not reserved_usd
+            self.replies += 1
+            self.cost_usd += amount
+            self.dearest_usd = max(self.dearest_usd, amount)
+        elif maybe_paid:
+            self.maybe_usd += reserved_usd
+
+    def note_other(self, line: Mapping[str, Any]) -> None:
+        """Count a line that another process wrote to the same ledger."""
+        key, kind = str(line.get("key")), line.get("kind")
+        estimate, cost = line.get("estimate_usd"), line.get("cost_usd")
+        if kind == "started":
+            self.calls += 1
+            self._others[key] = float(estimate) if estimate is not None else self.dearest_usd
+            return
+        reserved = self._others.pop(key, 0.0)
+        if kind == "reply":
+            amount = float(cost) if cost is not None else reserved
+            self.replies += 1
+            self.cost_usd += amount
+            self.dearest_usd = max(self.dearest_usd, amount)
+        elif kind == "attempt_failed" and line.get("maybe_paid"):
+            self.maybe_usd += reserved

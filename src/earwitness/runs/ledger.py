@@ -2,7 +2,7 @@
 
 Four kinds of lines, each with the ``key`` of the reply it belongs to:
 
-``started``          a call is about to be made (so that a call in flight at a kill is seen)
+``started``          a call is about to be made (so that a call in flight at a kill is seen), with its estimated cost
 ``attempt_failed``   that call gave no reply; the runner may try again
 ``reply``            the reply, raw; after it the key is never asked again
 ``failed``           the runner gave the item up; a later run may ask it again
@@ -10,20 +10,29 @@ Four kinds of lines, each with the ``key`` of the reply it belongs to:
 A torn last line (the process was killed while writing) is cut off on opening. Anything unreadable before
 the last line is an error: nothing is skipped in silence. Only offsets are kept in memory, so that a ledger
 of a million replies opens in little.
+
+Several processes of one machine may share a ledger. Each claims a key before it asks (a byte lock beside the
+ledger, which dies with its process), appends under a latch, and reads what the others wrote before every claim
+and every append: no key is asked twice at a time, and none that has a reply.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from earwitness.errors import ModelError
+from earwitness.errors import DataError, ModelError
 from earwitness.models.protocols import Reply, Usage
+from earwitness.runs.filesystems import require_local
 from earwitness.runs.jsonlines import JsonLines
+from earwitness.runs.locks import ByteLocks, claim_place
+
+LOCKS_SUFFIX = ".locks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +47,11 @@ class Failure:
 
 @dataclass(slots=True)
 class LedgerCounts:
-    """What the ledger says of its calls; ``in_flight`` are calls that began and never ended."""
+    """What the ledger says of its calls; ``in_flight`` are calls that began and never ended.
+
+    ``cost_usd`` is that of all replies, ``maybe_cost_usd`` the estimated cost of the calls that ended without a
+    reply and may have been charged all the same (``maybe_paid_twice`` counts them).
+    """
 
     calls: int = 0
     replies: int = 0
@@ -46,14 +59,18 @@ class LedgerCounts:
     failed: int = 0
     in_flight: int = 0
     maybe_paid_twice: int = 0
+    cost_usd: float = 0.0
+    maybe_cost_usd: float = 0.0
 
 
 @dataclass(slots=True)
 class _Index:
     replies: dict[str, int] = field(default_factory=dict)
     failures: dict[str, int] = field(default_factory=dict)
-    open_calls: dict[str, int] = field(default_factory=dict)
-    lost: dict[str, int] = field(default_factory=dict)
+    open_calls: dict[str, float] = field(default_factory=dict)
+    """Estimated cost of the call of a key that has begun and not ended."""
+    lost: int = 0
+    lost_usd: float = 0.0
     counts: LedgerCounts = field(default_factory=LedgerCounts)
 
     def note(self, line: Mapping[str, Any], offset: int) -> None:
@@ -62,10 +79,10 @@ class _Index:
         if kind == "started":
             counts.calls += 1
             # A call that was open when another began never ended: it was cut off by a kill.
-            if key in self.open_calls:
-                self.lost[key] = self.lost.get(key, 0) + 1
-            self.open_calls[key] = offset
+            self._lose(self.open_calls.get(key))
+            self.open_calls[key] = _usd(line.get("estimate_usd"))
         elif kind == "reply":
+            counts.cost_usd += _usd(line.get("cost_usd"))
             if key in self.replies:
                 counts.duplicate_replies += 1
                 return
@@ -73,20 +90,31 @@ class _Index:
             self.failures.pop(key, None)
             self.replies[key] = offset
         elif kind == "attempt_failed":
-            self.open_calls.pop(key, None)
+            estimate = self.open_calls.pop(key, 0.0)
             if line.get("maybe_paid"):
-                self.lost[key] = self.lost.get(key, 0) + 1
+                self._lose(estimate)
         elif kind == "failed":
             self.open_calls.pop(key, None)
             self.failures[key] = offset
+
+    def _lose(self, estimate_usd: float | None) -> None:
+        if estimate_usd is not None:
+            self.lost += 1
+            self.lost_usd += estimate_usd
 
     def totals(self) -> LedgerCounts:
         counts = self.counts
         counts.replies = len(self.replies)
         counts.failed = len(self.failures)
         counts.in_flight = len(self.open_calls)
-        counts.maybe_paid_twice = sum(self.lost.values()) + len(self.open_calls)
+        counts.maybe_paid_twice = self.lost + len(self.open_calls)
+        counts.maybe_cost_usd = self.lost_usd + sum(self.open_calls.values())
         return counts
+
+
+def _usd(value: Any) -> float:
+    """An amount, nothing where a line has none."""
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
 
 
 def _now() -> str:
@@ -124,7 +152,12 @@ def reply_from_json(value: Mapping[str, Any]) -> Reply:
 
 
 class Ledger:
-    """A ledger open for appending (by one process) or for reading.
+    """A ledger open for appending or for reading.
+
+    Parameters
+    ----------
+    shared: other processes of this machine may have it open too, as long as they share it as well. Not shared, it
+        belongs to one process.
 
     Examples
     --------
@@ -138,23 +171,59 @@ class Ledger:
     Raises
     ------
     DataError: a line other than the last cannot be read.
-    UsageError: another process has the ledger open for writing.
+    UsageError: another process has the ledger open for writing and does not share it, or it would lie on a network
+        file system.
     """
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False, shared: bool = False) -> None:
         self.path = path
         self.read_only = read_only
+        self.on_others: Callable[[Mapping[str, Any]], None] | None = None
+        """Told of every line that another process appends while this one has the ledger open."""
         self._index = _Index()
-        self._file = JsonLines(
-            path,
-            read_only=read_only,
-            keys=("kind", "key"),
-            entry="a ledger entry",
-            note=self._index.note,
-            busy="another process is working on this run",
-            busy_step="Wait for it to end, or give this one another --out folder.",
-            kept="every reply stored so far is kept",
-        )
+        self._opened = False
+        self._mine: Mapping[str, Any] | None = None
+        self._failed_elsewhere: set[str] = set()
+        self._locks: ByteLocks | None = None
+        if not read_only:
+            require_local(path)
+        try:
+            if shared and not read_only:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                self._locks = ByteLocks(path.with_name(path.name + LOCKS_SUFFIX))
+            self._file = JsonLines(
+                path,
+                read_only=read_only,
+                keys=("kind", "key"),
+                entry="a ledger entry",
+                note=self._note,
+                busy="another process is working on this run",
+                busy_step="Wait for it to end, or give this one another --out folder.",
+                kept="every reply stored so far is kept",
+                locks=self._locks,
+            )
+        except BaseException as error:
+            if self._locks is not None:
+                self._locks.close()
+            if isinstance(error, OSError):
+                raise DataError(
+                    str(path),
+                    f"cannot be opened: {error.strerror or error}",
+                    next_step="Choose another --out folder or fix its permissions.",
+                ) from error
+            raise
+        self._opened = True
+
+    def _note(self, line: Mapping[str, Any], offset: int) -> None:
+        self._index.note(line, offset)
+        if not self._opened or line is self._mine:
+            return
+        if line["kind"] == "failed":
+            self._failed_elsewhere.add(line["key"])
+        elif line["kind"] == "reply":
+            self._failed_elsewhere.discard(line["key"])
+        if self.on_others is not None:
+            self.on_others(line)
 
     @property
     def repaired_bytes(self) -> int:
@@ -162,11 +231,51 @@ class Ledger:
         return self._file.repaired_bytes
 
     def _write(self, line: dict[str, Any]) -> None:
+        self._mine = line
         self._file.append(line)
 
-    def started(self, key: str, *, item: str, attempt: int) -> None:
-        """Write that a call is about to be made."""
-        self._write({"kind": "started", "key": key, "item": item, "attempt": attempt, "at": _now()})
+    # --- among processes ---------------------------------------------------------------------------
+
+    def claim(self, key: str) -> bool:
+        """Take a key to ask it; False while another process has it. It ends with :meth:`release` or the process."""
+        return self._locks is None or self._locks.take(claim_place(key))
+
+    def release(self, key: str) -> None:
+        """Let go of a key."""
+        if self._locks is not None:
+            self._locks.release(claim_place(key))
+
+    def sync(self) -> None:
+        """Read what other processes have appended.
+
+        Raises
+        ------
+        DataError: it cannot be read.
+        """
+        self._file.catch_up()
+
+    def latched(self) -> AbstractContextManager[None]:
+        """A block in which no other process appends."""
+        return nullcontext() if self._locks is None else self._locks.latched()
+
+    def is_alone(self) -> bool:
+        """Whether no other process has the ledger open for writing."""
+        return self._file.is_alone()
+
+    def failed_elsewhere(self, key: str) -> bool:
+        """Whether another process has given a key up while this one had the ledger open."""
+        return key in self._failed_elsewhere
+
+    # --- lines -------------------------------------------------------------------------------------
+
+    def started(
+        self, key: str, *, item: str, attempt: int, estimate_usd: float | None = None
+    ) -> None:
+        """Write that a call is about to be made, with what it will cost as far as that is known."""
+        line = {"kind": "started", "key": key, "item": item, "attempt": attempt, "at": _now()}
+        if estimate_usd is not None:
+            line["estimate_usd"] = round(estimate_usd, 8)
+        self._write(line)
 
     def attempt_failed(self, key: str, error: ModelError, *, item: str, attempt: int) -> None:
         """Write that a call gave no reply."""
@@ -242,8 +351,10 @@ class Ledger:
         return self._index.totals()
 
     def close(self) -> None:
-        """Let go of the file; written lines are made durable first."""
+        """Let go of the file and of every claim; written lines are made durable first."""
         self._file.close()
+        if self._locks is not None:
+            self._locks.close()
 
     def __enter__(self) -> Ledger:
         return self

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from earwitness.errors import UsageError
-from earwitness.models.payload import estimate_bytes
+from earwitness.models.payload import PayloadStore, estimate_bytes
 from earwitness.models.protocols import AudioModel, Preflight, Request
 from earwitness.runs.items import Item
 
@@ -45,12 +45,15 @@ def find_problems(items: Sequence[Item], model: AudioModel) -> tuple[Problem, ..
     return tuple(Problem(item, why) for item, why in found if why)
 
 
-def request_of(item: Item, key: str) -> Request:
+def request_of(item: Item, key: str, payloads: PayloadStore | None = None) -> Request:
     """The request that asks an item; its reply's key doubles as the idempotency key."""
+    audio = item.audio
+    if audio is not None and payloads is not None:
+        audio = replace(audio, store=payloads)
     return Request(
         item_id=item.id,
         prompt=item.prompt,
-        audio=item.audio,
+        audio=audio,
         idempotency_key=key,
         metadata=item.metadata,
     )
@@ -71,7 +74,8 @@ def preflight(items: Sequence[Item], model: AudioModel) -> None:
         raise UsageError(
             model.name,
             f"cannot take {len(problems)} of {len(items)} items: {named}{more}",
-            next_step="Nothing was asked. Choose another model or a set within its limits.",
+            next_step="Nothing was asked. Choose another model or a set within its limits, or say what to do "
+            "with longer ones: --long-audio crop or chunk.",
         )
     if isinstance(model, Preflight):
         model.preflight([request_of(item, "") for item in items])

@@ -2,6 +2,9 @@
 
 One worker per allowed call takes the next item that has no stored reply, waits for its turn and for room,
 writes ``started``, asks once, and writes what came. The runner owns retrying: adapters make one attempt.
+
+Several processes may work on one ledger that they share. Each claims an item before it asks; what another has claimed
+is left for the end, when its reply is there, or its claim has gone with its process.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import asyncio
 import contextlib
 import re
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,23 +21,32 @@ from typing import Any
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 from tenacity.wait import wait_base, wait_random_exponential
 
-from earwitness.errors import ModelError
-from earwitness.models.payload import estimate_bytes
+from earwitness.errors import EarwitnessError, ModelError
+from earwitness.models.pace import Pace, pace_of
+from earwitness.models.payload import PayloadStore, estimate_bytes
+from earwitness.models.prices import AUDIO_TOKENS_S, REPLY_TOKENS, most_tokens, text_tokens
 from earwitness.models.protocols import AudioModel, Reply
 from earwitness.runs.budgets import MEBIBYTE, ByteBudget, Price, RateLimiter, Spending
 from earwitness.runs.items import Item, reply_key
 from earwitness.runs.ledger import Ledger
 from earwitness.runs.preflight import request_of
 
+OTHERS_POLL_S = 0.2
+"""How often claims of other processes are looked at when nothing else is left to do."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunnerSettings:
-    """How a run goes about its calls; none of this changes an answer or a reply's key."""
+    """How a run goes about its calls; none of this changes an answer or a reply's key.
+
+    ``pace`` is kept beside the model's own (the smaller of each limit counts).
+    """
 
     concurrency: int = 8
     max_retries: int = 5
     bytes_in_flight: int = 128 * MEBIBYTE
     calls_per_minute: float | None = None
+    pace: Pace = field(default_factory=Pace)
     call_timeout_s: float = 600.0
     first_wait_s: float = 1.0
     longest_wait_s: float = 120.0
@@ -46,15 +59,21 @@ class RunnerSettings:
 
 @dataclass(slots=True)
 class Progress:
-    """Where a run stands; passed to the progress callback after every change."""
+    """Where a run stands; passed to the progress callback after every change.
+
+    ``stored`` were there already or came from another process (``elsewhere`` of them).
+    """
 
     total: int
     stored: int = 0
+    elsewhere: int = 0
     done: int = 0
     failed: int = 0
     calls: int = 0
     retries: int = 0
     cost_usd: float = 0.0
+    maybe_paid: int = 0
+    maybe_cost_usd: float = 0.0
     waiting: str = ""
     started_s: float = field(default_factory=time.monotonic)
 
@@ -66,7 +85,12 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """How a run ended. ``stopped`` says why it ended before its items did; None when it did not."""
+    """How a run ended. ``stopped`` says why it ended before its items did; None when it did not.
+
+    ``already_stored`` counts the replies that were there and, among them, ``elsewhere`` those that another process
+    got meanwhile. ``maybe_paid`` are calls without a reply that may have been charged, with what they were estimated
+    to cost. ``unpriced`` are replies of which nobody knows what they cost.
+    """
 
     total: int
     already_stored: int
@@ -78,6 +102,10 @@ class RunSummary:
     cost_usd: float
     peak_bytes: int
     stopped: str | None = None
+    elsewhere: int = 0
+    maybe_paid: int = 0
+    maybe_cost_usd: float = 0.0
+    unpriced: int = 0
 
     @property
     def complete(self) -> bool:
@@ -153,6 +181,8 @@ class Runner:
     model: what is asked; its ``ask`` makes one attempt.
     ledger: open for writing.
     on_progress: called after every change, from the event loop.
+    spending: what several runs may use together; None means what the settings allow, for this run alone.
+    payloads: where encoded stimuli are kept for further calls.
     """
 
     def __init__(
@@ -161,16 +191,25 @@ class Runner:
         ledger: Ledger,
         settings: RunnerSettings | None = None,
         on_progress: Callable[[Progress], None] | None = None,
+        *,
+        spending: Spending | None = None,
+        payloads: PayloadStore | None = None,
     ) -> None:
         self.model = model
         self.ledger = ledger
         self.settings = settings or RunnerSettings()
         self._on_progress = on_progress or _ignore
         self._bytes = ByteBudget(self.settings.bytes_in_flight)
-        self._rate = RateLimiter(self.settings.calls_per_minute)
+        self._rate = RateLimiter(
+            self.settings.calls_per_minute, self.settings.pace.tightened(pace_of(model))
+        )
         self._breaker = _Breaker(self.settings.stop_after_identical)
-        self._spending = Spending(self.settings.max_calls, self.settings.max_cost_usd)
-        self._in_flight = 0
+        self._spending = spending or Spending(self.settings.max_calls, self.settings.max_cost_usd)
+        self._payloads = payloads or PayloadStore()
+        self._most_tokens = most_tokens(model.settings)
+        self._deferred: deque[tuple[Item, str]] = deque()
+        self._unpriced = 0
+        self._freed = asyncio.Event()
         self._stopped: str | None = None
         self._stop_signal = asyncio.Event()
         self.progress = Progress(total=0)
@@ -180,6 +219,7 @@ class Runner:
         if self._stopped is None:
             self._stopped = reason
             self._stop_signal.set()
+            self._freed.set()
 
     @property
     def stopping(self) -> bool:
@@ -194,10 +234,12 @@ class Runner:
         DataError: the ledger cannot be written.
         """
         self.progress = Progress(total=len(items))
+        self._deferred.clear()
         model_settings = self.model.settings
         todo = self._without_reply(items, model_settings)
         self._on_progress(self.progress)
         workers = max(1, min(self.settings.concurrency, len(items)))
+        self.ledger.on_others = self._spending.note_other
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(workers):
@@ -205,6 +247,8 @@ class Runner:
         except BaseExceptionGroup as errors:
             # The group wraps what one worker raised (a full disk); the caller wants that itself.
             raise errors.exceptions[0] from None
+        finally:
+            self.ledger.on_others = None
         progress = self.progress
         replied = progress.done - progress.failed
         return RunSummary(
@@ -218,6 +262,10 @@ class Runner:
             cost_usd=progress.cost_usd,
             peak_bytes=self._bytes.peak_bytes,
             stopped=self._stopped,
+            elsewhere=progress.elsewhere,
+            maybe_paid=progress.maybe_paid,
+            maybe_cost_usd=progress.maybe_cost_usd,
+            unpriced=self._unpriced,
         )
 
     def _without_reply(
@@ -234,13 +282,42 @@ class Runner:
         while self._stopped is None:
             step = next(todo, None)
             if step is None:
-                return
-            await self._settle(*step)
+                if not self._deferred:
+                    return
+                # Nothing but what other processes are asking is left: their replies or their end is waited for.
+                step = self._deferred.popleft()
+                if not await self._take(*step):
+                    self.progress.waiting = "waiting for items that another process is asking"
+                    self._on_progress(self.progress)
+                    await self._pause(OTHERS_POLL_S)
+                    self.progress.waiting = ""
+            else:
+                await self._take(*step)
             self._on_progress(self.progress)
+
+    async def _take(self, item: Item, key: str) -> bool:
+        """Bring an item to its end, unless another process has it; False if it does."""
+        if not self.ledger.claim(key):
+            self._deferred.append((item, key))
+            return False
+        try:
+            self.ledger.sync()
+            if self.ledger.has_reply(key):
+                self.progress.stored += 1
+                self.progress.elsewhere += 1
+            elif self.ledger.failed_elsewhere(key):
+                self.progress.done += 1
+                self.progress.failed += 1
+            else:
+                await self._settle(item, key)
+        finally:
+            self.ledger.release(key)
+        return True
 
     async def _settle(self, item: Item, key: str) -> None:
         """Bring one item to a reply or a failure, or leave it unasked when the run stops."""
         attempts = 0
+        reply: Reply | None = None
         try:
             async for attempt in AsyncRetrying(
                 stop=stop_after_attempt(self.settings.max_retries + 1),
@@ -249,63 +326,135 @@ class Runner:
                 sleep=self._sleep,
                 reraise=True,
             ):
-                if not await self._may_call():
-                    return
+                await self._wait_turn(item)
                 with attempt:
-                    attempts += 1
-                    reply = await self._attempt(item, key, attempts)
+                    reply = await self._attempt(item, key, attempts + 1)
+                    if reply is None:
+                        return
+                attempts += 1
         except ModelError as error:
             self._give_up(item, key, error, attempts)
             return
-        self._store(item, key, reply, attempts)
+        if reply is not None:
+            self._store(item, key, reply, attempts)
 
     async def _sleep(self, seconds: float) -> None:
         self.progress.retries += 1
         self.progress.waiting = f"waiting {seconds:.0f} s as the service asks"
         self._on_progress(self.progress)
-        # A stop must not have to wait out a long back-off.
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._stop_signal.wait(), timeout=seconds)
+        await self._pause(seconds)
         self.progress.waiting = ""
 
-    async def _may_call(self) -> bool:
-        await self._rate.wait(self._stop_signal)
-        if self._stopped is None:
-            refusal = self._spending.refusal(self._in_flight)
-            if refusal:
-                self.stop(refusal)
-        return self._stopped is None
+    async def _pause(self, seconds: float) -> None:
+        """Wait so long, or until the run is stopped: a stop must not have to wait out a long back-off."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._stop_signal.wait(), timeout=seconds)
 
-    async def _attempt(self, item: Item, key: str, number: int) -> Reply:
-        size = estimate_bytes(item.audio, self.model.limits) if item.audio else 0
-        self._in_flight += 1
-        self._spending.calls += 1
+    async def _wait_turn(self, item: Item) -> None:
+        await self._rate.wait(
+            self._stop_signal,
+            tokens=self._tokens(item),
+            audio_seconds=item.audio.seconds if item.audio else 0.0,
+        )
+
+    async def _admit(self, item: Item, key: str, attempt: int) -> float | None:
+        """Reserve what a call may cost and write that it begins; None if it may not be made."""
+        estimate = self._estimate(item)
+        while self._stopped is None:
+            self._freed.clear()
+            # In one latch with the line that says so, or two processes would both take the last call that is left.
+            with self.ledger.latched():
+                self.ledger.sync()
+                refusal = self._spending.refusal(estimate)
+                if refusal is None:
+                    reserved = self._spending.reserve(estimate)
+                    told = reserved if estimate is not None or reserved > 0 else None
+                    self.ledger.started(key, item=item.id, attempt=attempt, estimate_usd=told)
+                    return reserved
+            if not refusal.for_now:
+                self.stop(refusal.reason)
+                break
+            await self._freed.wait()
+        return None
+
+    def _estimate(self, item: Item) -> float | None:
+        """What a call about an item will cost, None where no price is known."""
+        price = self.settings.price
+        if price is None:
+            return None
+        seconds = item.audio.seconds if item.audio else 0.0
+        return price.estimate(item.prompt, seconds, self._most_tokens)
+
+    def _tokens(self, item: Item) -> float:
+        """About how many tokens a call will take, in and out."""
+        price = self.settings.price
+        a_second = price.audio_tokens_s if price else AUDIO_TOKENS_S
+        reply = price.reply_tokens if price else REPLY_TOKENS
+        heard = (item.audio.seconds if item.audio else 0.0) * a_second
+        return text_tokens(item.prompt) + heard + min(reply, self._most_tokens or reply)
+
+    async def _attempt(self, item: Item, key: str, number: int) -> Reply | None:
+        """Ask once; None if the run is stopped before that."""
+        async with self._bytes.hold(self._size(item)):
+            reserved = await self._admit(item, key, number)
+            if reserved is None:
+                return None
+            self.progress.calls += 1
+            reply = None
+            maybe_paid = True
+            try:
+                reply = await self._ask_in_time(item, key)
+                self._correct(item, reply)
+                return reply
+            except ModelError as error:
+                maybe_paid = error.maybe_paid
+                self.ledger.attempt_failed(key, error, item=item.id, attempt=number)
+                if error.retry_after_s and error.retry_after_s <= self.settings.longest_wait_s:
+                    self._rate.hold_off(error.retry_after_s)
+                raise
+            finally:
+                self._settle_cost(item, reply, reserved, maybe_paid)
+
+    def _size(self, item: Item) -> int:
+        if item.audio is None:
+            return 0
         try:
-            async with self._bytes.hold(size):
-                self.ledger.started(key, item=item.id, attempt=number)
-                self.progress.calls += 1
-                try:
-                    async with asyncio.timeout(self.settings.call_timeout_s):
-                        return await self._ask(item, key)
-                except TimeoutError:
-                    raise ModelError(
-                        f"no reply within {self.settings.call_timeout_s:g} s",
-                        kind="timeout",
-                        retryable=True,
-                        maybe_paid=True,
-                    ) from None
-        except ModelError as error:
-            self.ledger.attempt_failed(key, error, item=item.id, attempt=number)
-            if error.retry_after_s and error.retry_after_s <= self.settings.longest_wait_s:
-                self._rate.hold_off(error.retry_after_s)
-            raise
-        finally:
-            self._in_flight -= 1
+            return estimate_bytes(item.audio, self.model.limits)
+        except EarwitnessError as error:
+            raise ModelError(str(error), kind="audio", retryable=False) from error
+
+    async def _ask_in_time(self, item: Item, key: str) -> Reply:
+        try:
+            async with asyncio.timeout(self.settings.call_timeout_s):
+                return await self._ask(item, key)
+        except TimeoutError:
+            raise ModelError(
+                f"no reply within {self.settings.call_timeout_s:g} s",
+                kind="timeout",
+                retryable=True,
+                maybe_paid=True,
+            ) from None
+
+    def _settle_cost(
+        self, item: Item, reply: Reply | None, reserved: float, maybe_paid: bool
+    ) -> None:
+        if reply is None and maybe_paid:
+            self.progress.maybe_paid += 1
+            self.progress.maybe_cost_usd += reserved
+        cost_usd = None if reply is None else self._cost(item, reply)
+        self._spending.settle(reserved, cost_usd, replied=reply is not None, maybe_paid=maybe_paid)
+        self._freed.set()
+
+    def _correct(self, item: Item, reply: Reply) -> None:
+        usage = reply.usage
+        if usage.input_tokens is not None:
+            used = usage.input_tokens + (usage.output_tokens or 0)
+            self._rate.correct(used - self._tokens(item))
 
     async def _ask(self, item: Item, key: str) -> Reply:
         begun = time.perf_counter()
         try:
-            reply = await self.model.ask(request_of(item, key))
+            reply = await self.model.ask(request_of(item, key, self._payloads))
         except (ModelError, TimeoutError):
             raise
         except Exception as error:
@@ -322,7 +471,7 @@ class Runner:
         cost_usd = self._cost(item, reply)
         self.ledger.reply(key, reply, item=item.id, attempts=attempts, cost_usd=cost_usd)
         self._breaker.success()
-        self._spending.add(cost_usd or 0.0)
+        self._unpriced += cost_usd is None
         self.progress.cost_usd += cost_usd or 0.0
         self.progress.done += 1
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from earwitness.models.pace import Pace
 from earwitness.models.protocols import Limits, Reply, Request
 from earwitness.models.registry import DeclaredTextModel
 from earwitness.runs.items import Item, reply_key
@@ -165,6 +166,10 @@ class _Metered:
     @property
     def limits(self) -> Limits:
         return Limits()
+
+    @property
+    def pace(self) -> Pace | None:
+        return self._model.pace
 
     @property
     def settings(self) -> Mapping[str, Any]:

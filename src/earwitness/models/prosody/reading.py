@@ -68,4 +68,10 @@ def features_of_stimulus(ref: AudioRef) -> NDArray[np.float32]:
     """Feature vector of what an item would let a model hear."""
     if ref.transform == "silence":
         return extract(np.zeros(max(1, round(ref.seconds * RATE_HZ))))
-    return features_of(Source(ref.path, ref.sha256))
+    samples = mono_16k(Source(ref.path, ref.sha256))
+    if ref.window is not None:
+        from earwitness.audio.io import Audio
+        from earwitness.models.payload import windowed
+
+        samples = windowed(Audio(samples, RATE_HZ), ref.window).samples
+    return extract(samples)
