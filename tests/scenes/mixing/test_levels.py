@@ -236,7 +236,7 @@ def make_plain_voice(made: Made, scene: Scene) -> np.ndarray:
 def test_only_the_voice_after_a_sound_makes_way_for_it(made: Made) -> None:
     """Sounds that begin under an utterance leave it as it is."""
     began_before = 0
-    for k in range(4):
+    for k in range(6):
         sound = park_sounds()[k]
         events = (PlannedEvent("e1", sound, "ambient", None, "early"),)
         scenario = Scenario("drawn", "t", "t", "test", "park", "friends", "F", "M", events)

@@ -23,7 +23,7 @@ from earwitness.audio.types import Audio, samples_at
 from earwitness.errors import DataError
 from earwitness.scenes.mixing.acoustics import load_room
 from earwitness.scenes.mixing.draws import distance_gain_db, distance_lowpass_hz, distance_wet
-from earwitness.scenes.mixing.levels import stretch_lufs
+from earwitness.scenes.mixing.levels import salient_sample, stretch_lufs
 from earwitness.scenes.mixing.limiter import limit
 from earwitness.scenes.mixing.placement import Placed, TurnPlace
 from earwitness.scenes.mixing.planning import PlannedSound, ScenePlan
@@ -46,7 +46,6 @@ RAISED_TO_DB = 0.05
 LEVEL_TOLERANCE_DB = 0.05
 """How near a limited sound comes to its level."""
 LIMITER_TRIES = 6
-LOUDEST_S = 0.1
 
 
 class LevelError(DataError):
@@ -182,11 +181,7 @@ def sound_bus(
     rate, rule = plan.preset.rate_hz, plan.preset.events
     take = read_take(library / sound.take.path, sound.take.sha256, rate)
     heard, fade_in, fade_out = _cut(take, placed, rate)
-    wet = distance_wet(sound.draw.distance_m, plan.voice_wet, rule.distance)
-    lowpass_hz = distance_lowpass_hz(sound.draw.distance_m, rule.distance)
-    chain = _chain(None if sound.low_frequency else rule.highpass_hz, rule.bells, lowpass_hz, rate)
-    dry = chain.apply(Audio(np.pad(heard, (0, samples_at(RING_S, rate))), rate))
-    made = convolve(dry, with_wet_share(room, wet)).samples
+    made, wet, lowpass_hz = _in_room(heard, sound, plan, room)
     # A tail past the end of the scene is not heard by anybody.
     made = made[: len(ambience) - placed.start]
     length = placed.end - placed.start
@@ -233,8 +228,35 @@ def sound_bus(
         fade_out=fade_out,
         cut_start=placed.take_from,
         cut_end=len(take) - placed.take_to,
-        loudest=placed.start + _loudest(made[:length], rate),
+        loudest=placed.start + salient_sample(made[:length], rate),
     )
+
+
+def salient_of(sound: PlannedSound, plan: ScenePlan, library: Path, room: Samples) -> int:
+    """The sample of a take at which the whole of it is loudest as it is heard here: filtered, and in its room.
+
+    Distance takes high frequencies away, so this need not be where the recording itself is loudest.
+
+    Parameters
+    ----------
+    room: the response at full wet share.
+    """
+    rate = plan.preset.rate_hz
+    take = read_take(library / sound.take.path, sound.take.sha256, rate)
+    made, _, _ = _in_room(take, sound, plan, room)
+    return salient_sample(made[: len(take)], rate)
+
+
+def _in_room(
+    heard: Samples, sound: PlannedSound, plan: ScenePlan, room: Samples
+) -> tuple[Samples, float, float | None]:
+    """A sound through its filters and the room, before its level; share of the room, corner of the low-pass."""
+    rate, rule = plan.preset.rate_hz, plan.preset.events
+    wet = distance_wet(sound.draw.distance_m, plan.voice_wet, rule.distance)
+    lowpass_hz = distance_lowpass_hz(sound.draw.distance_m, rule.distance)
+    chain = _chain(None if sound.low_frequency else rule.highpass_hz, rule.bells, lowpass_hz, rate)
+    dry = chain.apply(Audio(np.pad(heard, (0, samples_at(RING_S, rate))), rate))
+    return convolve(dry, with_wet_share(room, wet)).samples, wet, lowpass_hz
 
 
 def _levelled(
@@ -275,12 +297,6 @@ def _cut(take: Samples, placed: Placed, rate: int) -> tuple[Samples, int, int]:
     heard[:fade_in] *= fade_curve(fade_in)
     heard[len(heard) - fade_out :] *= fade_curve(fade_out)[::-1]
     return heard, fade_in, fade_out
-
-
-def _loudest(samples: Samples, rate: int) -> int:
-    from earwitness.scenes.sound_measure import peak_time_s
-
-    return samples_at(peak_time_s(Audio(samples, rate)), rate)
 
 
 @dataclass(frozen=True, slots=True)

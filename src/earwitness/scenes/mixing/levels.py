@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from earwitness.audio.decibels import amplitude_from_db, db_from_amplitude
+from earwitness.audio.filters import highpass
 from earwitness.audio.loudness import (
     FLOOR_LUFS,
     OFFSET_DB,
@@ -29,6 +30,11 @@ PREROLL_S = 0.2
 NEAR_DB = 2.0
 """A true peak further under the ceiling is not looked for."""
 _BLOCK = 256
+SALIENT_S = 0.1
+SALIENT_STEP_S = 0.01
+SALIENT_TIE_DB = 0.5
+"""A steady sound has many moments that are all but equally loud: the first within so much of the loudest counts."""
+RUMBLE_HZ = 60.0
 PEAK_MARGIN_DB = 0.001
 """Under the ceiling, as rounding to 16 bits may add half a step."""
 
@@ -61,6 +67,29 @@ def stretches_lufs(samples: Samples, spans: Iterable[tuple[int, int]], rate: int
         return None
     level = OFFSET_DB + 10 * math.log10(energy / count)
     return level if level > FLOOR_LUFS else None
+
+
+def salient_sample(samples: Samples, rate: int) -> int:
+    """The salient moment of a sound: the centre of its loudest 100 ms, in steps of 10 ms.
+
+    Of moments within :data:`SALIENT_TIE_DB` of each other the first is taken. Rumble under 60 Hz does not count, as in
+    :func:`earwitness.scenes.sound_measure.peak_time_s`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> wave = np.zeros(44100, np.float32)
+    >>> wave[22050:24255] = np.sin(np.arange(2205))
+    >>> salient_sample(wave, 44100) / 44100
+    0.5
+    """
+    step = samples_at(SALIENT_STEP_S, rate)
+    high = highpass(RUMBLE_HZ, rate).apply(Audio(samples, rate)).samples
+    powers = np.add.reduceat(np.square(high, dtype=np.float64), np.arange(0, len(high), step))
+    width = min(round(SALIENT_S / SALIENT_STEP_S), len(powers))
+    sums = np.convolve(powers, np.ones(width), "valid")
+    first = int(np.argmax(sums >= sums.max() * 10 ** (-SALIENT_TIE_DB / 10)))
+    return min(round((first + width / 2) * step), len(samples) - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +168,7 @@ __all__ = [
     "db_from_amplitude",
     "master_gain",
     "peak_near",
+    "salient_sample",
     "speaker_levels",
     "stretch_lufs",
     "stretches_lufs",

@@ -59,8 +59,8 @@ class MixedEvent:
     heard: the sound that is heard; another one where it was swapped, None where it is muted.
     before: number of utterances before it.
     start_s, end_s: of the sound itself; ``tail_end_s``: of its room.
-    salient_s: the loudest moment of its take, in the middle of the clear window.
-    loudest_s: centre of the loudest 100 ms, measured with its room.
+    salient_s: its loudest moment as it is heard (filtered, in its room), in the middle of the clear window.
+    loudest_s: the same measured in its finished bus, cut, faded and limited; see docs/mixing.md.
     clear: from when to when nobody speaks.
     loudness_lufs: BS.1770, of the sound with its room from start to end.
     over_ambience_db, over_voice_db: loudness less the level of the bus while it lasts; None: that is silent.

@@ -26,6 +26,7 @@ from earwitness.scenes.mixing.buses import (
     balance,
     duck,
     ducking_of,
+    salient_of,
     sound_bus,
     voice_bus,
     voice_kernel,
@@ -103,8 +104,12 @@ class Scene:
         return self.plan.preset.rate_hz
 
 
-def timeline_of(plan: ScenePlan, voices: Sequence[TurnSound]) -> Timeline:
+def timeline_of(plan: ScenePlan, voices: Sequence[TurnSound], salient: Sequence[int]) -> Timeline:
     """Place turns and sounds.
+
+    Parameters
+    ----------
+    salient: of each sound, the sample of its take at which it is loudest as heard.
 
     Raises
     ------
@@ -114,7 +119,10 @@ def timeline_of(plan: ScenePlan, voices: Sequence[TurnSound]) -> Timeline:
     gaps = tuple(samples_at(gap, rate) for gap in plan.draw.gaps_s)
     fade = samples_at(preset.master.fade_s, rate)
     turns = place_turns(voices, gaps, fade)
-    wanted = tuple(wanted_of(sound, plan, turns, gaps) for sound in plan.sounds)
+    wanted = tuple(
+        wanted_of(sound, plan, turns, gaps, peak)
+        for sound, peak in zip(plan.sounds, salient, strict=True)
+    )
     try:
         sounds = place_sounds(
             wanted,
@@ -139,9 +147,13 @@ def timeline_of(plan: ScenePlan, voices: Sequence[TurnSound]) -> Timeline:
 
 
 def wanted_of(
-    sound: PlannedSound, plan: ScenePlan, turns: Sequence[TurnPlace], gaps: Sequence[int]
+    sound: PlannedSound,
+    plan: ScenePlan,
+    turns: Sequence[TurnPlace],
+    gaps: Sequence[int],
+    salient: int,
 ) -> Wanted:
-    """A planned sound as placement takes it."""
+    """A planned sound, with the salient sample of its take, as placement takes it."""
     preset, rate = plan.preset, plan.preset.rate_hz
     rule = preset.rule_for(sound.event.reaction)
     window = samples_at(preset.clear_window_s, rate)
@@ -162,7 +174,7 @@ def wanted_of(
         clear=clear or gap_stretch(turns, gaps, sound.boundary),
         window=window,
         frames=frames,
-        peak=min(samples_at(sound.take.peak_time_s, rate), frames - 1),
+        peak=min(salient, frames - 1),
         anchor=sound.draw.anchor,
         place=sound.draw.place,
         end_gap=samples_at(sound.draw.end_gap_s, rate),
@@ -190,7 +202,12 @@ def make_scene(plan: ScenePlan, corpus: Path, library: Path) -> Scene:
     voices = [read_voice(corpus / turn.file, turn.sha256, rate) for turn in plan.turns]
     speakers = [turn.speaker for turn in plan.turns]
     gains = balance(voices, speakers, preset.voice, where)
-    line = timeline_of(plan, [TurnSound(len(v.samples), v.heard_from, v.heard_to) for v in voices])
+    room = load_room(corpus / plan.room.file, room_sha256)
+    line = timeline_of(
+        plan,
+        [TurnSound(len(v.samples), v.heard_from, v.heard_to) for v in voices],
+        [salient_of(sound, plan, library, room) for sound in plan.sounds],
+    )
     turn_gains = [gains[speaker] for speaker in speakers]
     kernel = voice_kernel(plan, corpus / plan.room.file, room_sha256)
     voice, voice_limited = voice_bus(
@@ -204,7 +221,6 @@ def make_scene(plan: ScenePlan, corpus: Path, library: Path) -> Scene:
     voice_gain = preset.voice.lufs - found
     amplify(voice, voice_gain)
     bed = _bed(plan, library, line.frames)
-    room = load_room(corpus / plan.room.file, room_sha256)
     sounds = tuple(
         sound_bus(sound, placed, plan, library, room, bed.samples)
         for sound, placed in zip(plan.sounds, line.sounds, strict=True)
@@ -353,7 +369,8 @@ def swapped(scene: Scene, event: str) -> SoundBus:
             low = max(low, line.sounds[number - 1].end + separation)
         if number + 1 < len(line.sounds):
             high = min(high, line.sounds[number + 1].start - separation)
-    wanted = wanted_of(other, scene.plan, line.turns, line.gaps)
-    placed = fit(wanted, bus.placed.salient, low, high, scene.rate)
     room = load_room(scene.corpus / scene.plan.room.file, scene.room_sha256)
+    salient = salient_of(other, scene.plan, scene.library, room)
+    wanted = wanted_of(other, scene.plan, line.turns, line.gaps, salient)
+    placed = fit(wanted, bus.placed.salient, low, high, scene.rate)
     return sound_bus(other, placed, scene.plan, scene.library, room, scene.bed.samples)
