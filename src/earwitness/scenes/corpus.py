@@ -229,10 +229,10 @@ class Corpus:
 
 
 @contextlib.contextmanager
-def locked(folder: Path, *, shared: bool = False) -> Iterator[None]:
-    """Hold a folder's lock; see :meth:`Corpus.lock`."""
+def locked(folder: Path, *, shared: bool = False, name: str = LOCK) -> Iterator[None]:
+    """Hold a folder's lock, or another by its file's name; see :meth:`Corpus.lock`."""
     folder.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    handle = os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         try:
             fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
