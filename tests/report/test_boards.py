@@ -112,8 +112,10 @@ def test_long_replies_and_scores_that_repeat_are_copies() -> None:
 
 
 def test_silence_that_changes_nothing() -> None:
-    signs = listening_signs(answers("m", ["fear"] * 4), answers("m", ["x"] * 4, "silence"))
-    assert (signs.both, signs.unchanged, signs.deaf) == (4, 4, True)
+    signs = listening_signs(answers("m", ["fear"] * 6), answers("m", ["x"] * 6, "silence"))
+    silence = signs.unchanged_under("silence")
+    assert silence is not None
+    assert (silence.both, silence.same, silence.by_chance, signs.deaf) == (6, 6, 1.0, True)
     assert not listening_signs(answers("m", ["fear"] * 4), None).deaf
 
 

@@ -8,47 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from earwitness.tasks.deafness import DeafnessSigns, signs
 from earwitness.tasks.records import Comparison, Decision, Leaderboard, System
 
 CONTROL_SUFFIX = re.compile(r"[@#:|/](audio|silence|muted|swapped|asr|blind|oracle|speech-only)$")
 """How an item's id may carry its condition; the same clip has one id without it."""
-
-STUCK_SHARE = 0.9
-"""From this share on, one reply to everything, or an answer that silence does not change, is flagged."""
-
-LONG_REPLY = 60
-"""Characters from which a reply is more than a label, so that two clips hardly get it by chance."""
-
-
-@dataclass(frozen=True, slots=True)
-class ListeningSigns:
-    """Cheap signs that a system does not listen.
-
-    ``top_reply`` is the commonest reply and ``top_count`` how often it was given among ``replies``.
-    ``copied`` counts long replies and score vectors that are identical to those of another clip.
-    ``unchanged`` of ``both`` items got the same answer with the sound replaced by silence.
-    """
-
-    system: str
-    replies: int
-    distinct: int
-    top_reply: str
-    top_count: int
-    copied: int
-    both: int
-    unchanged: int
-
-    @property
-    def stuck(self) -> bool:
-        return self.replies > 1 and self.top_count >= STUCK_SHARE * self.replies
-
-    @property
-    def deaf(self) -> bool:
-        return self.both > 0 and self.unchanged >= STUCK_SHARE * self.both
-
-    @property
-    def flagged(self) -> bool:
-        return self.stuck or self.deaf or self.copied > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +48,7 @@ class ReportData:
     labels: tuple[str, ...]
     boards: tuple[Board, ...]
     differences: tuple[ConditionDifference, ...]
-    signs: tuple[ListeningSigns, ...]
+    signs: tuple[DeafnessSigns, ...]
 
     @property
     def complete(self) -> bool:
@@ -298,24 +262,16 @@ def _plain(system: System, name: str) -> System:
     return replace(system, name=name, decisions=decisions)
 
 
-def listening_signs(system: System, silent: System | None) -> ListeningSigns:
-    """Count what hints at a system that does not listen; see :class:`ListeningSigns`."""
-    texts = [decision.reply.strip() for decision in system.decisions if decision.reply]
-    seen = Counter(texts)
-    top = min(seen.items(), key=lambda entry: (-entry[1], entry[0]), default=("", 0))
-    copied = sum(
-        number
-        for text, number in seen.items()
-        if number > 1 and (len(text) >= LONG_REPLY or text.startswith("{"))
-    )
-    both = unchanged = 0
-    if silent is not None:
-        quiet = {base_id(decision): decision.outcome.label for decision in silent.decisions}
-        for decision in system.decisions:
-            other = quiet.get(base_id(decision))
-            if decision.outcome.label is not None and other is not None:
-                both += 1
-                unchanged += decision.outcome.label == other
-    return ListeningSigns(
-        system.name, len(texts), len(seen), top[0], top[1], copied, both, unchanged
-    )
+def listening_signs(system: System, silent: System | None) -> DeafnessSigns:
+    """Count what hints at a system that does not listen; see :mod:`earwitness.tasks.deafness`."""
+    plain = _plain(system, system.name)
+    others = {} if silent is None else {"silence": _plain(silent, silent.name).decisions}
+    return signs(system.name, "emotion", plain.decisions, others, prompts=prompts_of(system.card))
+
+
+def prompts_of(card: Mapping[str, Any]) -> tuple[str, ...]:
+    """The fixed texts that a run's card says were sent; empty for tables of predictions."""
+    prompt = card.get("prompt")
+    if not isinstance(prompt, Mapping):
+        return ()
+    return tuple(str(prompt[key]) for key in ("text", "system") if prompt.get(key))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from earwitness.report.boards import ReportData, clips_of
@@ -16,6 +17,7 @@ from earwitness.report.numbers import (
     points_interval,
 )
 from earwitness.report.views import cluster_word
+from earwitness.tasks.deafness import DeafnessSigns, Unchanged
 
 
 def lead(data: ReportData) -> str:
@@ -108,27 +110,34 @@ def difference_views(data: ReportData) -> list[dict[str, str]]:
     ]
 
 
-def sign_views(data: ReportData) -> list[dict[str, Any]]:
-    rows = []
-    for signs in data.signs:
-        flags = []
-        if signs.stuck:
-            flags.append("one reply to nearly everything")
-        if signs.copied:
-            flags.append("identical long replies")
-        if signs.deaf:
-            flags.append("silence changes nothing")
-        rows.append(
-            {
-                "system": signs.system,
-                "flags": flags,
-                "distinct": f"{count(signs.distinct)} of {count(signs.replies)}",
-                "top": shorten(" ".join(signs.top_reply.split()), 60) or MISSING,
-                "share": percent(signs.top_count / signs.replies if signs.replies else None),
-                "copied": count(signs.copied),
-                "unchanged": f"{count(signs.unchanged)} of {count(signs.both)}"
-                if signs.both
-                else MISSING,
-            }
-        )
-    return rows
+def sign_views(signs: Sequence[DeafnessSigns]) -> list[dict[str, Any]]:
+    """The table of signs of not listening, one row a system and task."""
+    return [
+        {
+            "system": row.system,
+            "task": row.task,
+            "flags": row.flags,
+            "findings": row.findings(),
+            "distinct": f"{count(row.distinct)} of {count(row.replies)}",
+            "top": shorten(" ".join(row.top_reply.split()), 60) or MISSING,
+            "share": percent(row.top_count / row.replies if row.replies else None),
+            "copied": count(row.copied),
+            "echoes": MISSING if row.echoes is None else count(row.echoes),
+            "declined": count(row.declined),
+            **{
+                name: _pair_view(row.unchanged_under(name))
+                for name in ("silence", "muted", "speech-only")
+            },
+        }
+        for row in signs
+    ]
+
+
+def _pair_view(pair: Unchanged | None) -> str:
+    """``120 of 140 (86%; chance 31%)``."""
+    if pair is None or not pair.both:
+        return MISSING
+    return (
+        f"{count(pair.same)} of {count(pair.both)}"
+        f" ({percent(pair.share, 0)}%; chance {percent(pair.by_chance, 0)}%)"
+    )

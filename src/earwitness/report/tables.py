@@ -28,6 +28,7 @@ from earwitness.report.numbers import (
     seconds,
 )
 from earwitness.runs.outcomes import OUTCOME_KINDS
+from earwitness.tasks.deafness import DeafnessSigns
 from earwitness.tasks.records import Estimate, Scores
 
 SCHEMA = "earwitness.leaderboard/1"
@@ -172,11 +173,23 @@ def leaderboard_json(data: ReportData) -> str:
             for board in data.boards
         ],
         "condition_differences": plain(data.differences),
-        "listening": [
-            {**plain(signs), "stuck": signs.stuck, "deaf": signs.deaf} for signs in data.signs
-        ],
+        "listening": [signs_json(signs) for signs in data.signs],
     }
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def signs_json(signs: DeafnessSigns) -> dict[str, Any]:
+    """Signs of not listening with their flags; ``both`` and ``unchanged`` are of silence."""
+    silence = signs.unchanged_under("silence")
+    return {
+        **plain(signs),
+        "stuck": signs.stuck,
+        "deaf": signs.deaf,
+        "both": silence.both if silence else 0,
+        "unchanged": silence.same if silence else 0,
+        "flags": list(signs.flags),
+        "findings": list(signs.findings()),
+    }
 
 
 def _md(text: str) -> str:

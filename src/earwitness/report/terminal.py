@@ -177,9 +177,5 @@ def print_boards(console: Console, data: ReportData, *, rules: bool = False) -> 
         warning = "Synthetic clips: plumbing only. This is not emotion recognition."
         console.print(Text(warning, style="bold yellow"))
     for signs in data.signs:
-        if signs.deaf:
-            note = (
-                f"note: {signs.system} gives the same answer to silence in {signs.unchanged} of "
-                f"{signs.both} items"
-            )
-            console.print(Text(note, style="yellow"))
+        for line in signs.findings():
+            console.print(Text(f"note: {signs.system}: {line}", style="yellow"))
