@@ -21,6 +21,7 @@ GROUPS = (
     "asr",
     "scenes",
     "sounds",
+    "review",
 )
 """Modules of this package; each has ``register(app)``."""
 
