@@ -1,65 +1,71 @@
-"""``openai/NAME`` as a text model: writers, judges and text-only controls over chat completions.
+"""Chat services as text models: writers, judges and text-only controls.
 
-The same services, options and errors as :mod:`earwitness.models.openai_chat`, without audio. What is added is
-the form of the answer: ``structured=auto`` asks for a JSON schema and, where a service does not know that,
-for a JSON object, and where it does not know that either, for nothing.
+The same services, options and errors as the adapters for audio, without audio. What is added is the form of the
+answer: ``structured=auto`` asks for the firmest form a service has for a JSON schema and, where the service (or
+the model behind it) does not know that, for the next one, down to nothing.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from earwitness.errors import ModelError, UsageError
-from earwitness.models import openai_chat
-from earwitness.models.openai_chat import OpenAIChat
 from earwitness.models.options import LIMIT_OPTIONS, Option
 from earwitness.models.protocols import Message, Prompt, Reply, Request
 
-MODES = ("json_schema", "json_object", "none")
-"""From the firmest form to none; ``auto`` walks down as far as the service makes it."""
-
+MODES: Mapping[str, tuple[str, ...]] = {
+    "openai": ("json_schema", "json_object", "none"),
+    "openai-responses": ("json_schema", "json_object", "none"),
+    "mistral": ("json_schema", "json_object", "none"),
+    "anthropic": ("json_schema", "tool", "none"),
+    "google": ("json_schema", "response_schema", "none"),
+}
+"""By adapter, from the firmest form to none; ``auto`` walks down as far as the service makes it."""
+_MODULES = {
+    "openai": "openai_chat",
+    "openai-responses": "openai_responses",
+    "mistral": "mistral_chat",
+    "anthropic": "anthropic_chat",
+    "google": "google_chat",
+}
 _OF_AUDIO = frozenset(
     {
         "audio_form",
         "audio_first",
         "prefer",
         "modalities",
+        "inline_bytes",
+        "keep_files",
         *(option.name for option in LIMIT_OPTIONS),
     }
 )
-STRUCTURED = Option(
-    "structured",
-    "text",
-    "form the service is asked to force: json_schema, json_object, none, or auto for the firmest it knows",
-    "auto",
-    choices=("auto", *MODES),
-)
-OPTIONS: tuple[Option, ...] = (
-    *(option for option in openai_chat.OPTIONS if option.name not in _OF_AUDIO | {"structured"}),
-    STRUCTURED,
-)
-
 _FORM_WORDS = (
     "response_format",
+    "response format",
     "json_schema",
     "json_object",
     "structured",
     "guided",
     "grammar",
     "schema",
+    "output_config",
+    "text.format",
+    "tool",
+    "mime",
 )
 """One of them in the message of a 400 says that it is about the form of the answer."""
 
 
 @dataclass(eq=False)
 class TextChat:
-    """A text model behind a chat-completions service. Use :func:`open` to make one."""
+    """A text model behind a chat service. Use :func:`open` and its companions to make one."""
 
     name: str
     _structured: str
-    _by_mode: Mapping[str, OpenAIChat]
+    _by_mode: Mapping[str, Any]
     _known: list[str] = field(default_factory=list)
 
     def __repr__(self) -> str:
@@ -120,7 +126,7 @@ class TextChat:
         for mode in modes:
             try:
                 reply: Reply = await call(self._by_mode[mode])
-            except ModelError as error:
+            except (ModelError, UsageError) as error:
                 if mode == modes[-1] or not _about_the_form(error):
                     raise
                 # Nothing was generated and nothing paid; the service has only said what it cannot do.
@@ -135,9 +141,50 @@ class TextChat:
             await chat.aclose()
 
 
-def _about_the_form(error: ModelError) -> bool:
+def _about_the_form(error: ModelError | UsageError) -> bool:
+    if isinstance(error, UsageError):
+        # The adapter itself says, before any call, that its service has no words for this schema.
+        return "schema" in str(error)
     said = error.message.lower()
     return error.status in (400, 404, 415, 422, 501) and any(word in said for word in _FORM_WORDS)
+
+
+def _open(adapter: str, name: str, options: Mapping[str, Any]) -> TextChat:
+    full = f"{adapter}/{name}"
+    of_audio = sorted(set(options) & _OF_AUDIO)
+    if of_audio:
+        raise UsageError(full, f"option {of_audio[0]}, which is about audio", "options for text")
+    forms = MODES[adapter]
+    given = {key: value for key, value in options.items() if key != "structured"}
+    structured = str(options.get("structured", "auto"))
+    if structured not in ("auto", *forms):
+        raise UsageError(
+            full, f"option structured={structured!r}", f"one of auto, {', '.join(forms)}"
+        )
+    module = importlib.import_module(f"earwitness.models.{_MODULES[adapter]}")
+    modes = forms if structured == "auto" else (structured,)
+    by_mode = {mode: module.open(name, {**given, "structured": mode}) for mode in modes}
+    return TextChat(full, structured, by_mode)
+
+
+def options_of(adapter: str) -> tuple[Option, ...]:
+    """What can be set of the text models of an adapter.
+
+    Examples
+    --------
+    >>> sorted({"audio_first", "structured"} & {option.name for option in options_of("google")})
+    ['structured']
+    """
+    module = importlib.import_module(f"earwitness.models.{_MODULES[adapter]}")
+    forms = Option(
+        "structured",
+        "text",
+        f"form the service is asked to force: {', '.join(MODES[adapter])}, or auto for the firmest it knows",
+        "auto",
+        choices=("auto", *MODES[adapter]),
+    )
+    kept = (each for each in module.OPTIONS if each.name not in _OF_AUDIO | {"structured"})
+    return (*kept, forms)
 
 
 def open(name: str, options: Mapping[str, Any]) -> TextChat:  # noqa: A001
@@ -146,7 +193,7 @@ def open(name: str, options: Mapping[str, Any]) -> TextChat:  # noqa: A001
     Parameters
     ----------
     name: the model as the service calls it; may hold slashes.
-    options: see :data:`OPTIONS`.
+    options: see :func:`options_of`.
 
     Raises
     ------
@@ -158,19 +205,24 @@ def open(name: str, options: Mapping[str, Any]) -> TextChat:  # noqa: A001
     >>> model.settings["temperature"], model.settings["structured"]
     (0.9, 'auto')
     """
-    of_audio = sorted(set(options) & _OF_AUDIO)
-    if of_audio:
-        raise UsageError(
-            f"openai/{name}", f"option {of_audio[0]}, which is about audio", "options for text"
-        )
-    given = {key: value for key, value in options.items() if key != "structured"}
-    structured = str(options.get("structured", STRUCTURED.default))
-    if structured not in STRUCTURED.choices:
-        raise UsageError(
-            f"openai/{name}",
-            f"option structured={structured!r}",
-            f"one of {', '.join(STRUCTURED.choices)}",
-        )
-    modes = MODES if structured == "auto" else (structured,)
-    by_mode = {mode: openai_chat.open(name, {**given, "structured": mode}) for mode in modes}
-    return TextChat(f"openai/{name}", structured, by_mode)
+    return _open("openai", name, options)
+
+
+def open_responses(name: str, options: Mapping[str, Any]) -> TextChat:
+    """Open ``openai-responses/NAME`` for text; see :func:`open`."""
+    return _open("openai-responses", name, options)
+
+
+def open_mistral(name: str, options: Mapping[str, Any]) -> TextChat:
+    """Open ``mistral/NAME`` for text; see :func:`open`."""
+    return _open("mistral", name, options)
+
+
+def open_anthropic(name: str, options: Mapping[str, Any]) -> TextChat:
+    """Open ``anthropic/NAME`` for text; see :func:`open`."""
+    return _open("anthropic", name, options)
+
+
+def open_google(name: str, options: Mapping[str, Any]) -> TextChat:
+    """Open ``google/NAME`` for text; see :func:`open`."""
+    return _open("google", name, options)
