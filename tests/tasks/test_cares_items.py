@@ -150,7 +150,11 @@ def test_every_item_is_asked_once_with_its_truth_among_the_options(mixed, task):
         assert len({o.label for o in options}) == 4
         assert question.gold in {o.label for o in options}
         assert question.cluster in question.item.id
-        assert question.item.metadata == {}
+        # What a local baseline may know is what the prompt says anyway.
+        known = question.item.metadata
+        assert set(known) <= {"task", "scene", "corpus_seed", "options", "t"}
+        assert known["options"] == question.groups[OPTIONS_KEY]
+        assert "t" not in known or known["t"] in question.item.prompt.user
         assert question.item.audio is not None
         assert (question.item.audio.transform == "silence") == (
             question.item.condition == "silence"

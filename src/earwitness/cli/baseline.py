@@ -1,4 +1,4 @@
-"""``earwitness baseline``: train and judge the prosody baseline."""
+"""``earwitness baseline``: train and judge what a score must beat."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from earwitness.clips.training import Evaluation, Progress, Trained
 
 group = typer.Typer(
-    help="Train and judge the prosody baseline: what a voice's sound alone gives away.",
+    help="Train and judge baselines: what the plain signal gives away, without words.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -87,6 +87,68 @@ def train(
         markup=False,
         soft_wrap=True,
     )
+
+
+@group.command("train-listener")
+def train_listener(
+    corpus: Path = typer.Argument(
+        ..., metavar="CORPUS", help="Folder of a corpus with mixed scenes; its train split is used."
+    ),
+    out: Path = typer.Option(..., "--out", "-o", help="Model file to write."),
+    sounds: Path | None = typer.Option(
+        None,
+        "--sounds",
+        metavar="LIBRARY",
+        help="Learn sounds from a library's train takes as well.",
+    ),
+    bank: Path | None = typer.Option(
+        None, "--bank", metavar="DIR", help="Bank of the corpus [default: the one that ships]."
+    ),
+    workers: int | None = typer.Option(None, min=1, help="Processes [default: one a processor]."),
+    as_json: bool = typer.Option(False, "--json", help="Print a summary as JSON."),
+) -> None:
+    """Train baseline/listener on the train split of a mixed corpus and write one model file.
+
+    It hears levels in 24 bands and nothing else: bursts at a moment for grounding, spectra for sound, the ambience
+    for location, gaps and levels for reaction. It is refused at scoring where it knows a scene or a recording, so
+    score it with --split test or --split validation.
+
+    Examples:
+
+      earwitness baseline train-listener corpus --sounds library --out listener.model
+
+      earwitness run cares corpus --split test --model baseline/listener -M weights=listener.model --out runs
+    """
+    from rich.console import Console
+
+    from earwitness.scenes.sounds import load_library
+    from earwitness.tasks.listener_training import TRAIN, training_summary
+    from earwitness.tasks.listener_training import train_listener as train_it
+    from earwitness.tasks.scene_items import load_mixed
+
+    console = Console(stderr=True)
+    mixed = load_mixed(corpus, bank=bank, split=TRAIN)
+    library = load_library(sounds) if sounds is not None else None
+    with _progress(console) as on_progress:
+        trained = train_it(mixed, out, library=library, workers=workers, on_done=on_progress)
+    summary = training_summary(trained)
+    if as_json:
+        _print_json(summary)
+        return
+    counts = ", ".join(
+        f"{task} {n} of {summary['classes'][task]} classes" for task, n in trained.examples.items()
+    )
+    console.print(
+        f"{trained.path}: {summary['scenes']} scenes, {summary['takes']} takes; examples: {counts}",
+        highlight=False, markup=False, soft_wrap=True,
+    )  # fmt: skip
+    if trained.left_out:
+        console.print(f"nothing to learn from for: {', '.join(trained.left_out)}")
+    console.print(
+        f"Score with: earwitness run cares {corpus} --split test --model baseline/listener "
+        f"-M weights={trained.path} --out RUNS",
+        highlight=False, markup=False, soft_wrap=True,
+    )  # fmt: skip
 
 
 @group.command()

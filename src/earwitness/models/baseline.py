@@ -1,8 +1,8 @@
 """``baseline/...``: what a score must beat.
 
 ``baseline/majority`` always gives the commonest label, ``baseline/neutral`` always ``neutral``,
-``baseline/uniform`` draws one of the allowed labels, and ``baseline/prosody`` listens to pitch, energy and
-rhythm and nothing else. The first three never open the audio.
+``baseline/uniform`` draws one of the allowed labels, ``baseline/prosody`` listens to pitch, energy and rhythm of a
+voice, and ``baseline/listener`` to bands and levels of a scene. The first three never open the audio.
 """
 
 from __future__ import annotations
@@ -17,26 +17,31 @@ from typing import Any
 
 from earwitness.errors import DataError, LicenceError, ModelError, UsageError
 from earwitness.models.adapter import AdapterInfo
+from earwitness.models.listener.model import open_listener
 from earwitness.models.options import Option, read_options
 from earwitness.models.prosody.model import OPTIONS as PROSODY_OPTIONS
 from earwitness.models.prosody.model import open_prosody
 from earwitness.models.protocols import AudioModel, Limits, Reply, Request
 
 LIMITS = Limits(formats=("wav", "flac", "mp3", "ogg", "aiff"), needs_choices=True)
+_USED_BY = {"weights": "prosody, listener"}
 EMOTION_LIMITS = replace(LIMITS, tasks=("emotion",))
 INFO = AdapterInfo(
     name="baseline",
-    form="baseline/majority | uniform | neutral | prosody",
-    summary="Floors to beat: one label always, chance, and prosody without words",
+    form="baseline/majority | uniform | neutral | prosody | listener",
+    summary="Floors to beat: one label always, chance, and the plain signal without words",
     options=(
         Option("train", "text", "majority: folder of the clip set whose labels are counted"),
         Option("seed", "integer", "uniform: seed of the draws", 0, least=0),
-        *(replace(option, help=f"prosody: {option.help}") for option in PROSODY_OPTIONS),
+        *(
+            replace(option, help=f"{_USED_BY.get(option.name, 'prosody')}: {option.help}")
+            for option in PROSODY_OPTIONS
+        ),
     ),
     limits=LIMITS,
     examples=("baseline/majority -M train=sets/train", "baseline/uniform -M seed=1"),
 )
-NAMES = ("majority", "uniform", "neutral", "prosody")
+NAMES = ("majority", "uniform", "neutral", "prosody", "listener")
 NEUTRAL = "neutral"
 
 
@@ -150,6 +155,8 @@ def open(name: str, options: Mapping[str, Any]) -> AudioModel:  # noqa: A001
     full = f"baseline/{name}"
     if name == "prosody":
         return open_prosody(options)
+    if name == "listener":
+        return open_listener(options)
     by_name = {option.name: option for option in INFO.options}
     if name == "majority":
         train = read_options(full, options, (by_name["train"],))["train"]

@@ -54,7 +54,13 @@ from earwitness.tasks.scene_conditions import (
     given,
     require_twins,
 )
-from earwitness.tasks.scene_items import MixedCorpus, MixedScene, event_groups, shown_time
+from earwitness.tasks.scene_items import (
+    MixedCorpus,
+    MixedScene,
+    event_groups,
+    known_of,
+    shown_time,
+)
 from earwitness.tasks.scene_prompts import ScenePrompt, load_scene_prompt
 
 if TYPE_CHECKING:
@@ -150,7 +156,15 @@ def items(
                     twin = kind == "absent" and condition == "audio"
                     source = given(mixed, scene, "muted" if twin else condition, event.id)
                     asked = _question(
-                        scene, prompt, base, condition, source, event.salient_s, truth, groups
+                        mixed,
+                        scene,
+                        prompt,
+                        base,
+                        condition,
+                        source,
+                        event.salient_s,
+                        truth,
+                        groups,
                     )
                     questions.append(asked)
             for number, moment in enumerate(scene.manifest.catch_times_s[:1]):
@@ -158,12 +172,13 @@ def items(
                 source = given(mixed, scene, condition, None)
                 groups = {"location": scene.scenario.location}
                 questions.append(
-                    _question(scene, prompt, base, condition, source, moment, "no", groups)
+                    _question(mixed, scene, prompt, base, condition, source, moment, "no", groups)
                 )
     return tuple(questions)
 
 
 def _question(
+    mixed: MixedCorpus,
     scene: MixedScene,
     prompt: ScenePrompt,
     base: str,
@@ -181,6 +196,7 @@ def _question(
             prompt=prompt.fill(choices=LABELS, preface=source.preface, t=shown_time(moment_s)),
             audio=source.audio,
             condition=condition,
+            metadata=known_of(mixed, scene, TASK, moment_s=moment_s),
         ),
         gold=truth,
         cluster=scene.id,

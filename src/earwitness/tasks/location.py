@@ -35,7 +35,7 @@ from earwitness.tasks.choices import (
 )
 from earwitness.tasks.reaction import item_id
 from earwitness.tasks.scene_conditions import CONDITIONS, check_conditions, given, require_twins
-from earwitness.tasks.scene_items import MixedCorpus, MixedScene, spoken_text
+from earwitness.tasks.scene_items import MixedCorpus, MixedScene, known_of, spoken_text
 from earwitness.tasks.scene_prompts import ScenePrompt, load_scene_prompt
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ def items(
                             ),
                             audio=source.audio,
                             condition=condition,
+                            metadata=known_of(mixed, scene, TASK, options=options_to_text(options)),
                         ),
                         gold=truth.label,
                         cluster=scene.id,

@@ -38,7 +38,7 @@ from earwitness.tasks.choices import (
 )
 from earwitness.tasks.label_lexicon import load_lexicon
 from earwitness.tasks.scene_conditions import CONDITIONS, check_conditions, given, require_twins
-from earwitness.tasks.scene_items import MixedCorpus, event_groups, shown_time
+from earwitness.tasks.scene_items import MixedCorpus, event_groups, known_of, shown_time
 from earwitness.tasks.scene_prompts import ScenePrompt, load_scene_prompt
 
 if TYPE_CHECKING:
@@ -116,6 +116,13 @@ def items(
                                 ),
                                 audio=source.audio,
                                 condition=condition,
+                                metadata=known_of(
+                                    mixed,
+                                    scene,
+                                    TASK,
+                                    options=options_to_text(options),
+                                    moment_s=event.salient_s if "{t}" in prompt.user else None,
+                                ),
                             ),
                             gold=event.reaction,
                             cluster=scene.id,

@@ -238,6 +238,29 @@ def public_groups(groups: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in groups.items() if not key.startswith("_")}
 
 
+def known_of(
+    mixed: MixedCorpus,
+    scene: MixedScene,
+    task: str,
+    *,
+    options: str | None = None,
+    moment_s: float | None = None,
+) -> dict[str, str]:
+    """What a local baseline may know of an item: all that its prompt says, and which scene it is of.
+
+    Parameters
+    ----------
+    options: of a choice, as stored; never which of them is true.
+    moment_s: None where the prompt tells none.
+    """
+    known = {"task": task, "scene": scene.id, "corpus_seed": str(mixed.seed)}
+    if options is not None:
+        known["options"] = options
+    if moment_s is not None:
+        known["t"] = shown_time(moment_s)
+    return known
+
+
 def index_of(plan: Sequence[Scenario]) -> dict[str, Scenario]:
     """Scenarios by id."""
     return {scenario.id: scenario for scenario in plan}

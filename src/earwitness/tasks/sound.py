@@ -43,6 +43,7 @@ from earwitness.tasks.scene_items import (
     MixedCorpus,
     MixedScene,
     event_groups,
+    known_of,
     named_in_talk,
     shown_time,
 )
@@ -132,6 +133,13 @@ def items(
                                 ),
                                 audio=source.audio,
                                 condition=condition,
+                                metadata=known_of(
+                                    mixed,
+                                    scene,
+                                    TASK,
+                                    options=options_to_text(options),
+                                    moment_s=event.salient_s if "{t}" in prompt.user else None,
+                                ),
                             ),
                             gold=truth,
                             cluster=scene.id,

@@ -41,7 +41,7 @@ from earwitness.stats.streams import stream
 from earwitness.tasks.reaction import item_id
 from earwitness.tasks.records import Decision, Estimate
 from earwitness.tasks.scene_conditions import check_conditions, given, require_twins
-from earwitness.tasks.scene_items import MixedCorpus, MixedScene, margin_bucket
+from earwitness.tasks.scene_items import MixedCorpus, MixedScene, known_of, margin_bucket
 from earwitness.tasks.scene_prompts import ScenePrompt, load_scene_prompt
 from earwitness.tasks.sound import distractors
 
@@ -137,6 +137,7 @@ def items(
                 prompt=prompt.fill(preface=source.preface, words=str(budget)),
                 audio=source.audio,
                 condition=condition,
+                metadata=known_of(mixed, scene, TASK),
             ),
             gold=_truth(mixed, scene),
             cluster=scene.id,
