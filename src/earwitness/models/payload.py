@@ -9,6 +9,7 @@ made only where it is asked for by name, and the note says that too.
 from __future__ import annotations
 
 import hashlib
+import math
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,14 @@ MEDIA_TYPES = {
     "wav": "audio/wav", "flac": "audio/flac", "mp3": "audio/mpeg", "ogg": "audio/ogg",
     "aiff": "audio/aiff", "m4a": "audio/mp4",
 }  # fmt: skip
-__all__ = ["MEDIA_TYPES", "Payload", "PayloadStore", "encode_stimulus", "estimate_bytes"]
+__all__ = [
+    "MEDIA_TYPES",
+    "Payload",
+    "PayloadStore",
+    "encode_stimulus",
+    "estimate_bytes",
+    "longest_seconds",
+]
 
 ENCODING = "1"
 """Changes with anything that changes the bytes made of the same samples."""
@@ -116,6 +124,25 @@ def estimate_bytes(ref: AudioRef, limits: Limits, *, prefer: str = "wav") -> int
     samples = round(ref.seconds * plan.rate) + 1
     overhead = _WAV_HEADER_BYTES if plan.format == "wav" else _FLAC_OVERHEAD_BYTES
     return samples * ref.channels * 2 + overhead
+
+
+def longest_seconds(ref: AudioRef, limits: Limits) -> float | None:
+    """How much of a stimulus a model takes, in seconds; None if it takes all of it.
+
+    By its longest clip, and by its largest file as 16-bit PCM. Whole milliseconds.
+
+    Raises
+    ------
+    DataError: the file cannot be read.
+    """
+    found = []
+    if limits.max_seconds is not None and ref.seconds > limits.max_seconds:
+        found.append(limits.max_seconds)
+    if limits.max_bytes is not None and estimate_bytes(ref, limits) > limits.max_bytes:
+        rate = _nearest_rate(_sniff(_head(ref.path)).rate or ref.rate, limits.rates)
+        room = limits.max_bytes - _FLAC_OVERHEAD_BYTES
+        found.append(max(room, 0) / (rate * ref.channels * 2) - 1 / rate)
+    return math.floor(min(found) * 1000) / 1000 if found else None
 
 
 def _unreadable(path: Path, error: OSError) -> DataError:

@@ -5,6 +5,7 @@ Everything a score needs is inside, so that old replies can be read again anywhe
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -28,6 +29,8 @@ class StoredQuestion:
     """One line of ``items.jsonl``. ``audio_path`` is as given when the run was made.
 
     ``audio`` identifies what was heard by its content; empty without audio, and in runs of older versions.
+    ``window`` is the part of the file that was sent, from and to in seconds, None for all of it. ``part_of``, ``part``
+    and ``parts`` are set where the item is one of several that a long recording was divided into.
     """
 
     id: str
@@ -39,6 +42,10 @@ class StoredQuestion:
     seconds: float
     audio_path: str
     audio: str = ""
+    window: tuple[float, float] | None = None
+    part_of: str = ""
+    part: int = 0
+    parts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +67,23 @@ def slug(text: str) -> str:
 def write_atomically(path: Path, text: str) -> None:
     """Write a file beside its place and move it in, so that it is there whole or not at all."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise
 
 
 def _stored(question: Question, model: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    item = question.item
-    return {
+    item, part = question.item, question.part
+    more: dict[str, Any] = {}
+    if item.audio is not None and item.audio.window is not None:
+        more["window"] = list(item.audio.window)
+    if part is not None:
+        more |= {"part_of": part.of, "part": part.index, "parts": part.count}
+    return more | {
         "id": item.id,
         "condition": item.condition,
         "key": reply_key(item, model, settings),
@@ -77,6 +94,15 @@ def _stored(question: Question, model: str, settings: Mapping[str, Any]) -> dict
         "audio_path": str(item.audio.path) if item.audio else "",
         "audio": item.audio.identity if item.audio else "",
     }
+
+
+def items_text(questions: Sequence[Question], model: str, settings: Mapping[str, Any]) -> str:
+    """The text of ``items.jsonl``."""
+    lines = (
+        json.dumps(_stored(question, model, settings), ensure_ascii=False, sort_keys=True)
+        for question in questions
+    )
+    return "".join(line + "\n" for line in lines)
 
 
 class RunFolder:
@@ -103,12 +129,17 @@ class RunFolder:
     ) -> None:
         """Put card and questions in place; the ledger, if there is one, stays as it is."""
         self.path.mkdir(parents=True, exist_ok=True)
-        lines = [
-            json.dumps(_stored(question, model, settings), ensure_ascii=False, sort_keys=True)
-            for question in questions
-        ]
-        write_atomically(self.path / ITEMS, "".join(line + "\n" for line in lines))
+        write_atomically(self.path / ITEMS, items_text(questions, model, settings))
         self.write_card(card)
+
+    def asks_the_same(
+        self, questions: Sequence[Question], model: str, settings: Mapping[str, Any]
+    ) -> bool:
+        """Whether the folder holds these very questions, or none yet."""
+        path = self.path / ITEMS
+        if not path.exists():
+            return True
+        return path.read_text(encoding="utf-8") == items_text(questions, model, settings)
 
     def write_card(self, card: Mapping[str, Any]) -> None:
         text = json.dumps(card, indent=2, ensure_ascii=False, sort_keys=True)
@@ -138,8 +169,10 @@ class RunFolder:
         with path.open(encoding="utf-8") as file:
             for number, line in enumerate(file, start=1):
                 try:
-                    questions.append(StoredQuestion(**json.loads(line)))
-                except (ValueError, TypeError) as error:
+                    fields = json.loads(line)
+                    window = fields.pop("window", None)
+                    questions.append(StoredQuestion(**fields, window=window and tuple(window)))
+                except (ValueError, TypeError, AttributeError) as error:
                     raise DataError(
                         f"{path}:{number}", f"is not a question ({error})", wanted="a JSON object"
                     ) from None

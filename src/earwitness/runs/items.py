@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,11 +12,23 @@ from earwitness.models.protocols import AudioRef, Prompt
 
 
 @dataclass(frozen=True, slots=True)
+class Moment:
+    """The time in a recording that a question is about, in seconds.
+
+    ``prompt_at`` is the same question with the moment at another time, for when only part of the recording is sent.
+    """
+
+    seconds: float
+    prompt_at: Callable[[float], Prompt]
+
+
+@dataclass(frozen=True, slots=True)
 class Item:
     """One question about one audio file.
 
     ``id`` is unique in a run. ``condition`` names the input (``audio``, ``silence``, ...).
-    ``metadata`` is what a local model may know; the gold label is never in here.
+    ``metadata`` is what a local model may know; the gold label is never in here. ``moment`` is what the question is
+    about, None where it is about the whole recording.
     """
 
     id: str
@@ -26,19 +38,31 @@ class Item:
     audio: AudioRef | None = None
     condition: str = "audio"
     metadata: Mapping[str, str] = field(default_factory=dict)
+    moment: Moment | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One of several items that a question about a long recording was divided into; ``index`` counts from 1."""
+
+    of: str
+    index: int
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
     """An item with its truth, which stays on this side: the runner and the models never see it.
 
-    ``cluster`` is what intervals resample (speaker, scene); ``groups`` are attributes to split results by.
+    ``cluster`` is what intervals resample (speaker, scene); ``groups`` are attributes to split results by. ``part``
+    is set where the item is one of several that stand for one.
     """
 
     item: Item
     gold: str
     cluster: str
     groups: Mapping[str, str] = field(default_factory=dict)
+    part: Part | None = None
 
 
 def digest(value: Any) -> str:
