@@ -19,6 +19,7 @@ from earwitness.runs.card import make_card
 from earwitness.runs.folder import Answer, RunFolder
 from earwitness.runs.outcomes import Outcome
 from earwitness.tasks.choices import all_options, lexicon_of
+from earwitness.tasks.chunks import merge_chunks
 from earwitness.tasks.records import Decision
 from earwitness.tasks.running import PlannedRun, folder_name, run_name, why_not
 from earwitness.tasks.scene_conditions import TEXT_CONDITIONS, check_conditions
@@ -246,10 +247,13 @@ def answers_of(folders: Sequence[Path]) -> tuple[CaresAnswers, ...]:
         answers = tuple(run.answers())
         reader = _Reader(task, answers)
         for condition in card.get("conditions", ["audio"]):
-            decisions = tuple(
-                reader.decide(answer)
-                for answer in answers
-                if answer.question.condition == condition
+            decisions = merge_chunks(
+                (
+                    (answer.question, reader.decide(answer))
+                    for answer in answers
+                    if answer.question.condition == condition
+                ),
+                join_texts=task == "summary",
             )
             if decisions:
                 found.append(CaresAnswers(str(card["name"]), task, condition, decisions, card))

@@ -35,6 +35,7 @@ from earwitness.models.protocols import AudioRef, Reply
 from earwitness.runs.items import Item, Question
 from earwitness.runs.outcomes import Outcome
 from earwitness.tasks import prompt_sets
+from earwitness.tasks.chunks import merge_chunks
 from earwitness.tasks.closed_label import PARSER_VERSION as CLOSED_LABEL_VERSION
 from earwitness.tasks.closed_label import option_codes, read_reply
 from earwitness.tasks.label_lexicon import Lexicon, load_lexicon
@@ -273,7 +274,9 @@ def system(
     codes = option_codes(prompt_text, lexicon())
     label_map = label_map or _map_of(card)
     used_map = label_map or (_score_map() if vectors else None)
-    decisions = tuple(_decision(answer, label_map, codes, pool) for answer in answers)
+    decisions = merge_chunks(
+        (answer.question, _decision(answer, label_map, codes, pool)) for answer in answers
+    )
     scoring: dict[str, Any] = {
         "parser_version": PARSER_VERSION,
         "lexicon": {"id": lexicon().id, "version": lexicon().version, "hash": lexicon().hash},

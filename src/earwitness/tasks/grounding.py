@@ -24,6 +24,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earwitness.errors import DataError
-from earwitness.runs.items import Item, Question
+from earwitness.runs.items import Item, Moment, Question
 from earwitness.runs.outcomes import Outcome
 from earwitness.stats.dprime import d_prime
 from earwitness.stats.intervals import (
@@ -64,7 +65,7 @@ from earwitness.tasks.scene_items import (
 from earwitness.tasks.scene_prompts import ScenePrompt, load_scene_prompt
 
 if TYPE_CHECKING:
-    from earwitness.models.protocols import Reply
+    from earwitness.models.protocols import Prompt, Reply
     from earwitness.tasks.records import Decision
 
 TASK = "grounding"
@@ -193,7 +194,8 @@ def _question(
             id=item_id(base, 0, condition),
             task=TASK,
             task_version=TASK_VERSION,
-            prompt=prompt.fill(choices=LABELS, preface=source.preface, t=shown_time(moment_s)),
+            prompt=_filled(prompt, source.preface, moment_s),
+            moment=Moment(moment_s, partial(_filled, prompt, source.preface)),
             audio=source.audio,
             condition=condition,
             metadata=known_of(mixed, scene, TASK, moment_s=moment_s),
@@ -202,6 +204,10 @@ def _question(
         cluster=scene.id,
         groups=groups,
     )
+
+
+def _filled(prompt: ScenePrompt, preface: str, moment_s: float) -> Prompt:
+    return prompt.fill(choices=LABELS, preface=preface, t=shown_time(moment_s))
 
 
 def parse(reply: Reply, groups: Mapping[str, str]) -> Outcome:

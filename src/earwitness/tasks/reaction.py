@@ -19,11 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from earwitness.models.protocols import Reply
-from earwitness.runs.items import Item, Question
+from earwitness.models.protocols import Prompt, Reply
+from earwitness.runs.items import Item, Moment, Question
 from earwitness.scenes.bank_records import REACTIONS
 from earwitness.tasks.choices import (
     OPTIONS_KEY,
@@ -101,19 +102,18 @@ def items(
                         shown[event.reaction], others, places[base],
                         seed=mixed.seed, name=f"{TASK} {base}", rotation=rotation,
                     )  # fmt: skip
+                    fill = partial(
+                        _filled, prompt, preface=source.preface, options=lettered(options),
+                        sound=mixed.bank.sound(heard or event.sound).name,
+                    )  # fmt: skip
                     questions.append(
                         Question(
                             item=Item(
                                 id=item_id(base, rotation, condition),
                                 task=TASK,
                                 task_version=TASK_VERSION,
-                                prompt=prompt.fill(
-                                    choices=LABELS,
-                                    preface=source.preface,
-                                    options=lettered(options),
-                                    t=shown_time(event.salient_s),
-                                    sound=mixed.bank.sound(heard or event.sound).name,
-                                ),
+                                prompt=fill(event.salient_s),
+                                moment=Moment(event.salient_s, fill),
                                 audio=source.audio,
                                 condition=condition,
                                 metadata=known_of(
@@ -134,6 +134,10 @@ def items(
                         )
                     )
     return tuple(questions)
+
+
+def _filled(prompt: ScenePrompt, moment_s: float, **holes: str) -> Prompt:
+    return prompt.fill(choices=LABELS, t=shown_time(moment_s), **holes)
 
 
 def item_id(base: str, rotation: int, condition: str) -> str:

@@ -19,11 +19,12 @@ Conventions:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from earwitness.errors import DataError
-from earwitness.runs.items import Item, Question
+from earwitness.runs.items import Item, Moment, Question
 from earwitness.stats.streams import stream
 from earwitness.tasks.choices import (
     N_OPTIONS,
@@ -50,7 +51,7 @@ from earwitness.tasks.scene_items import (
 from earwitness.tasks.scene_prompts import ScenePrompt, load_scene_prompt
 
 if TYPE_CHECKING:
-    from earwitness.models.protocols import Reply
+    from earwitness.models.protocols import Prompt, Reply
     from earwitness.runs.outcomes import Outcome
     from earwitness.tasks.cares_scores import CaresScores
     from earwitness.tasks.label_lexicon import Lexicon
@@ -119,18 +120,15 @@ def items(
                         _option(mixed, truth), [_option(mixed, other) for other in others],
                         places[base], seed=mixed.seed, name=f"{TASK} {base}", rotation=rotation,
                     )  # fmt: skip
+                    fill = partial(_filled, prompt, options, source.preface)
                     questions.append(
                         Question(
                             item=Item(
                                 id=item_id(base, rotation, condition),
                                 task=TASK,
                                 task_version=TASK_VERSION,
-                                prompt=prompt.fill(
-                                    choices=[option.shown for option in options],
-                                    preface=source.preface,
-                                    options=lettered(options),
-                                    t=shown_time(event.salient_s),
-                                ),
+                                prompt=fill(event.salient_s),
+                                moment=Moment(event.salient_s, fill),
                                 audio=source.audio,
                                 condition=condition,
                                 metadata=known_of(
@@ -151,6 +149,15 @@ def items(
                         )
                     )
     return tuple(questions)
+
+
+def _filled(
+    prompt: ScenePrompt, options: Sequence[Option], preface: str, moment_s: float
+) -> Prompt:
+    shown = [option.shown for option in options]
+    return prompt.fill(
+        choices=shown, preface=preface, options=lettered(options), t=shown_time(moment_s)
+    )
 
 
 def distractors(mixed: MixedCorpus, scene: MixedScene, event: str, sound: str) -> tuple[str, ...]:
