@@ -1,0 +1,528 @@
+"""What the page says of a corpus as a whole: the table in the paper's layout, conditions, control, grounding, summaries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from earwitness.report.numbers import (
+    MISSING,
+    count,
+    interval,
+    known,
+    p_value,
+    percent,
+    plural,
+    points,
+    points_interval,
+)
+from earwitness.report.published import PublishedRow, PublishedTable
+from earwitness.report.scene_boards import SceneBoard
+from earwitness.runs.outcomes import OUTCOME_KINDS
+from earwitness.scenes.bank_records import REACTIONS
+from earwitness.tasks.cares_scores import CaresComparison, CaresScores
+from earwitness.tasks.grounding import PAIRS, GroundingScores
+from earwitness.tasks.records import Estimate
+from earwitness.tasks.summary import SummaryScores
+
+ALPHA = 0.05
+HEADLINES = {
+    "reaction": "balanced accuracy, %",
+    "location": "accuracy, %",
+    "sound": "accuracy, %",
+    "grounding": "d′",
+    "summary": "sounds mentioned, %",
+}
+QUESTIONS = {
+    "reaction": "How do the speakers react to the sound?",
+    "location": "Where are they?",
+    "sound": "Which sound is it?",
+    "grounding": "Is there a sound at this moment?",
+    "summary": "What of it does a summary mention?",
+}
+CONDITION_WORDS = {
+    "audio": "the recording",
+    "muted": "the sound in question taken away",
+    "swapped": "another sound in its place",
+    "speech-only": "the voices alone, no sounds and no ambience",
+    "asr": "a recogniser's transcript as text, no audio",
+    "oracle": "the true script as text, no audio",
+    "oracle-tags": "the true script with audible delivery (a sigh, a broken-off word), no audio",
+    "blind": "the question alone",
+    "silence": "silence of the same length",
+}
+"""What a model gets under each condition, in words."""
+
+
+def decimal(value: float | None) -> str:
+    """A d′ to two places."""
+    if value is None or not math.isfinite(value):
+        return MISSING
+    text = f"{value:.2f}"
+    return "0.00" if float(text) == 0 else text.replace("-", "−")
+
+
+def decimal_interval(estimate: Estimate) -> str:
+    if not (known(estimate.low) and known(estimate.high)):
+        return MISSING
+    return f"{decimal(estimate.low)} to {decimal(estimate.high)}"
+
+
+def headline(board: SceneBoard, task: str, system: str, condition: str) -> dict[str, Any]:
+    """A cell: figure with interval, the bounds of an incomplete run, or why there is none."""
+    scores = board.scores(task, system, condition)
+    if scores is None:
+        return {"value": "", "interval": "", "none": board.not_asked(task, system, condition)}
+    bounds = board.bounds.get((task, system, condition))
+    figure = decimal if task == "grounding" else percent
+    if bounds is not None:
+        words = f"{figure(bounds.low)} to {figure(bounds.high)}"
+        return {"value": words, "interval": "", "none": "", "incomplete": True}
+    estimate = scores.headline
+    span = decimal_interval(estimate) if task == "grounding" else interval(estimate)
+    return {"value": figure(estimate.value), "interval": span, "none": "", "incomplete": False}
+
+
+def main_condition(board: SceneBoard, system: str) -> str:
+    """The condition a system's row is about: with sound if it was asked so."""
+    asked = {condition for _, name, condition in board.table.scores if name == system}
+    return next((name for name in board.conditions if name in asked), "audio")
+
+
+def board_view(board: SceneBoard, published: PublishedTable | None) -> dict[str, Any]:
+    """Everything the page shows of one corpus but its models one by one."""
+    from earwitness.report import scene_figures
+    from earwitness.report.scene_models import system_views
+
+    first = next(iter(board.tasks), "reaction")
+    wide = scene_figures.headline_figure(board, first, f"{board.key}-head")
+    narrow = scene_figures.headline_figure(board, first, f"{board.key}-head-n", narrow=True)
+    return {
+        "id": board.key,
+        "title": f"Scenes: {board.name}",
+        "first": first,
+        "sentences": sentences(board),
+        "figure": wide.inline() if wide else "",
+        "figure_narrow": narrow.inline() if narrow else "",
+        "heat": [
+            {"wide": heat.inline(), "title": title}
+            for title, heat in scene_figures.recall_figures(board, f"{board.key}-heat")
+        ],
+        "cluster": board.table.cluster,
+        "tasks": board.tasks,
+        "incomplete": not board.complete,
+        "rows": table_rows(board),
+        "published": [_published(row) for row in published.rows] if published else [],
+        "published_source": published.source if published else "",
+        "published_note": published.note if published else "",
+        "control": control_words(board),
+        "control_rows": control_rows(board),
+        "conditions": [condition_view(board, task) for task in board.tasks],
+        "condition_words": [(name, CONDITION_WORDS[name]) for name in board.conditions],
+        "grounding": grounding_rows(board),
+        "summary": summary_rows(board),
+        "judge": _judge(board),
+        "positions": position_rows(board),
+        "outcomes": outcome_rows(board),
+        "spread": spread_rows(board),
+        "notes": board.notes,
+        "systems": system_views(board),
+    }
+
+
+# --- the table in the paper's layout
+
+
+def table_rows(board: SceneBoard) -> list[dict[str, Any]]:
+    """One row a system in its main condition; the control stands last, under its own."""
+    rows = [(system, main_condition(board, system)) for system in board.systems]
+    if board.control is not None:
+        rows = [row for row in rows if row != board.control] + [board.control]
+    return [_table_row(board, system, condition) for system, condition in rows]
+
+
+def _table_row(board: SceneBoard, system: str, condition: str) -> dict[str, Any]:
+    reaction = board.scores("reaction", system, condition)
+    summary = board.scores("summary", system, condition)
+    marks = {
+        task: _mark(board.against_control(task, system) if condition == "audio" else None)
+        for task in board.tasks
+    }
+    return {
+        "name": system,
+        "condition": "" if condition == "audio" else condition,
+        "control": (system, condition) == board.control,
+        "origin": "" if board.origins.get(system) == "run" else board.origins.get(system, ""),
+        "cells": {task: headline(board, task, system, condition) for task in board.tasks},
+        "marks": marks,
+        "classes": _class_cells(reaction, ("reaction", system, condition) in board.bounds),
+        "summary": _summary_cells(summary),
+    }
+
+
+def _mark(found: CaresComparison | None) -> str:
+    if found is None or not found.p_holm < ALPHA:
+        return ""
+    return "above" if found.difference.value > 0 else "below"
+
+
+def _class_cells(found: Any, incomplete: bool) -> list[dict[str, Any]]:
+    if not isinstance(found, CaresScores):
+        return [{"precision": MISSING, "recall": MISSING, "ignored": False} for _ in REACTIONS]
+    by_label = {row.label: row for row in found.scores.per_class}
+    at_least = "≥ " if incomplete else ""
+    return [
+        {
+            "precision": percent(by_label[name].precision.value),
+            "recall": at_least + percent(by_label[name].recall.value),
+            "ignored": name in found.ignored,
+        }
+        for name in REACTIONS
+    ]
+
+
+def _summary_cells(found: Any) -> list[str]:
+    if not isinstance(found, SummaryScores):
+        return [MISSING for _ in REACTIONS]
+    largest = max((budget for budget, _ in found.recall), key=int)
+    return [percent(found.recall[largest, name].value) for name in REACTIONS]
+
+
+def _published(row: PublishedRow) -> dict[str, Any]:
+    def span(value: tuple[float, float]) -> dict[str, Any]:
+        return {"value": f"{value[0]:.1f}", "interval": f"± {value[1]:g}", "none": ""}
+
+    return {
+        "name": row.name,
+        "text_only": row.text_only,
+        "cells": {
+            "reaction": span(row.reaction),
+            "location": span(row.location),
+            "sound": span(row.sound),
+        },
+        "classes": [
+            {
+                "precision": MISSING if precision is None else f"{precision:.1f}",
+                "recall": f"{recall:.1f}",
+                "ignored": recall <= 7,
+            }
+            for precision, recall in (row.reactions[name] for name in REACTIONS)
+        ],
+        "summary": [f"{row.summary[name]:.1f}" for name in REACTIONS],
+    }
+
+
+# --- sentences
+
+
+def sentences(board: SceneBoard) -> list[str]:
+    """The findings in words, claiming no order that the tests do not carry."""
+    found = []
+    for task in board.tasks[:1]:
+        closed = [
+            (system, scores)
+            for system in board.systems
+            if (scores := board.scores(task, system)) is not None
+            and (task, system, "audio") not in board.bounds
+            and known(scores.headline.value)
+        ]
+        if closed:
+            system, scores = closed[0]
+            cell = headline(board, task, system, "audio")
+            chance = (
+                f"; chance is {percent(scores.chance)}" if isinstance(scores, CaresScores) else ""
+            )
+            found.append(
+                f"Highest in {task}: {system} with {cell['value']} ({cell['interval']}){chance}."
+            )
+    if board.control is not None and (words := _against_control_words(board)):
+        found.append(words)
+    if words := _muting_words(board):
+        found.append(words)
+    if not found:
+        found.append("No system was asked with sound, or no run is complete.")
+    return found
+
+
+def _against_control_words(board: SceneBoard) -> str:
+    assert board.control is not None
+    task = next(iter(board.tasks))
+    pairs = [
+        (system, found)
+        for system in board.systems
+        if (found := board.against_control(task, system)) is not None
+    ]
+    if not pairs:
+        return ""
+    above = [system for system, found in pairs if _mark(found) == "above"]
+    level = [system for system, found in pairs if not _mark(found)]
+    name = " under ".join(board.control)
+    words = f"Significantly above the text-only control ({name}) in {task}: {', '.join(above) or 'none'}."
+    if level:
+        words += f" Not distinguishable from it: {', '.join(level)}."
+    return words
+
+
+def _muting_words(board: SceneBoard) -> str:
+    task = next(iter(board.tasks))
+    pairs = [
+        (system, found)
+        for system in board.systems
+        if (found := board.against_condition(task, system, "muted")) is not None
+    ]
+    if not pairs:
+        return ""
+    moved = [system for system, found in pairs if found.p_holm < ALPHA]
+    still = [system for system, found in pairs if not found.p_holm < ALPHA]
+    words = f"Taking the sound away moves {task} significantly for: {', '.join(moved) or 'none'}."
+    return words + (f" Not for: {', '.join(still)}." if still else "")
+
+
+def control_words(board: SceneBoard) -> str:
+    """Which text-only control stands in the table, and why that one."""
+    if board.control is None:
+        return "No system was asked under asr or oracle, so there is no text-only control."
+    system, condition = board.control
+    how = "as asked for" if board.chosen else "the best of those that were asked so"
+    if not board.chosen and main_condition(board, system) == condition:
+        how = "which is never asked with sound"
+    return f"Text-only control: {system} under {condition} ({CONDITION_WORDS[condition]}), {how}."
+
+
+def control_rows(board: SceneBoard) -> list[dict[str, Any]]:
+    """Every system's audio against the control, task by task."""
+    return [
+        _difference(board, found, system, "control", (found.task, system, "audio"))
+        for task in board.tasks
+        for system in board.systems
+        if (found := board.against_control(task, system)) is not None
+    ]
+
+
+def _difference(
+    board: SceneBoard,
+    found: CaresComparison,
+    system: str,
+    other: str,
+    *keys: tuple[str, str, str],
+) -> dict[str, Any]:
+    detectable = found.detectable if 0 < found.detectable < math.inf else None
+    return {
+        "system": system,
+        "task": found.task,
+        "other": other,
+        "metric": found.metric,
+        "n": count(found.n_items),
+        "clusters": count(found.n_clusters),
+        "points": points(found.difference.value),
+        "interval": points_interval(found.difference),
+        "flip": p_value(found.p_sign_flip),
+        "holm": p_value(found.p_holm),
+        "detectable": MISSING if detectable is None else f"{100 * detectable:.1f}",
+        "apart": found.p_holm < ALPHA,
+        "incomplete": any(key in board.bounds for key in keys),
+    }
+
+
+# --- conditions
+
+
+def condition_view(board: SceneBoard, task: str) -> dict[str, Any]:
+    """One task under every condition, with the differences to the recording."""
+    rows = []
+    differences = []
+    for system in board.systems:
+        if not any(key[:2] == (task, system) for key in board.table.scores):
+            continue
+        cells = []
+        for condition in board.conditions:
+            cell = headline(board, task, system, condition)
+            found = board.against_condition(task, system, condition)
+            keys = ((task, system, "audio"), (task, system, condition))
+            if found is not None:
+                row = _difference(board, found, system, condition, *keys)
+                differences.append(row)
+                # The table shows what the condition does to the score, so the sign is turned round.
+                cell["delta"] = points(-found.difference.value)
+                cell["holm"] = row["holm"]
+                cell["apart"] = row["apart"] and not row["incomplete"]
+            cells.append(cell)
+        rows.append({"name": system, "cells": cells})
+    chance = next(
+        (
+            percent(scores.chance, 0)
+            for (name, _, _), scores in board.table.scores.items()
+            if name == task and isinstance(scores, CaresScores)
+        ),
+        "",
+    )
+    return {
+        "task": task,
+        "question": QUESTIONS[task],
+        "metric": HEADLINES[task],
+        "chance": chance,
+        "columns": board.conditions,
+        "rows": rows,
+        "differences": differences,
+        "clusters": board.table.cluster,
+    }
+
+
+# --- grounding, summaries, places, outcomes
+
+
+def grounding_rows(board: SceneBoard) -> list[dict[str, Any]]:
+    """Hits, false alarms and d′ of every system and condition."""
+    rows = []
+    for system in board.systems:
+        for condition in board.conditions:
+            found = board.scores("grounding", system, condition)
+            if not isinstance(found, GroundingScores):
+                continue
+            rows.append(
+                {
+                    "system": system,
+                    "condition": condition,
+                    "hits": percent(found.hits.value),
+                    "hits_ci": interval(found.hits),
+                    "alarms": percent(found.false_alarms.value),
+                    "alarms_ci": interval(found.false_alarms),
+                    "catch": percent(found.catch_alarms.value),
+                    "d": headline(board, "grounding", system, condition),
+                    "d_catch": decimal(found.d_prime_catch.value),
+                    "criterion": decimal(found.criterion),
+                    "both": percent(found.accuracy_paired.value),
+                    "pairs": [count(found.paired.get(name, 0)) for name in PAIRS],
+                    "flip": p_value(found.p_sign_flip),
+                    "mcnemar": p_value(found.p_mcnemar),
+                    "hears": found.hears,
+                    "incomplete": ("grounding", system, condition) in board.bounds,
+                }
+            )
+    return rows
+
+
+def summary_rows(board: SceneBoard) -> list[dict[str, Any]]:
+    """Recall of sounds by budget and reaction, beside how often absent sounds are "found"."""
+    rows = []
+    for system in board.systems:
+        for condition in board.conditions:
+            found = board.scores("summary", system, condition)
+            if not isinstance(found, SummaryScores):
+                continue
+            for budget in dict.fromkeys(budget for budget, _ in found.recall):
+                base = found.base_rate.get(budget)
+                rows.append(
+                    {
+                        "system": system,
+                        "condition": condition,
+                        "budget": budget,
+                        "all": percent(found.recall[budget, "all"].value),
+                        "all_ci": interval(found.recall[budget, "all"]),
+                        "reactions": [percent(found.recall[budget, r].value) for r in REACTIONS],
+                        "base": percent(base.value) if base else MISSING,
+                        "base_ci": interval(base) if base else MISSING,
+                        "verdicts": _counts(found.verdicts.get(budget, {})),
+                        "words": MISSING
+                        if not known(found.median_words[budget])
+                        else f"{found.median_words[budget]:g}",
+                        "over": percent(found.over_budget[budget], 0),
+                        "incomplete": not found.complete,
+                    }
+                )
+    return rows
+
+
+def _counts(verdicts: Mapping[str, int]) -> str:
+    order = ("heard", "nature", "discussed", "absent")
+    known_ones = [(name, verdicts[name]) for name in order if verdicts.get(name)]
+    others = sorted((name, n) for name, n in verdicts.items() if name not in order)
+    return ", ".join(f"{count(n)} {name}" for name, n in (*known_ones, *others)) or MISSING
+
+
+def _judge(board: SceneBoard) -> str:
+    return next((s.judge for s in board.table.scores.values() if isinstance(s, SummaryScores)), "")
+
+
+def position_rows(board: SceneBoard) -> list[dict[str, Any]]:
+    """Which place of the options is chosen, against where the truth stands."""
+    rows = []
+    for task in board.tasks:
+        for system in board.systems:
+            found = board.scores(task, system, main_condition(board, system))
+            if not isinstance(found, CaresScores) or not known(found.positions.distance):
+                continue
+            n = sum(found.positions.chosen)
+            rows.append(
+                {
+                    "task": task,
+                    "system": system,
+                    "chosen": [percent(k / n, 0) for k in found.positions.chosen],
+                    "truths": [percent(k / n, 0) for k in found.positions.truths],
+                    "n": count(n),
+                    "distance": f"{found.positions.distance:.2f}",
+                }
+            )
+    return rows
+
+
+def outcome_rows(board: SceneBoard) -> list[dict[str, Any]]:
+    """What became of every item, by task and system in its main condition."""
+    rows = []
+    for task in board.tasks:
+        for system in board.systems:
+            condition = main_condition(board, system)
+            decisions = next(
+                (
+                    each.decisions
+                    for each in board.answers
+                    if (each.task, each.name, each.condition) == (task, system, condition)
+                ),
+                (),
+            )
+            if not decisions:
+                continue
+            kinds = [d.outcome.kind for d in decisions]
+            rows.append(
+                {
+                    "task": task,
+                    "system": system,
+                    "condition": condition,
+                    "n": count(len(kinds)),
+                    "kinds": [count(kinds.count(kind)) for kind in OUTCOME_KINDS],
+                }
+            )
+    return rows
+
+
+def spread_rows(board: SceneBoard) -> list[dict[str, str]]:
+    """By how much prompts of one model differ."""
+    return [
+        {
+            "task": task,
+            "model": model,
+            "condition": condition,
+            "spread": decimal(value) if task == "grounding" else f"{100 * value:.1f} points",
+        }
+        for (task, model, condition), value in board.table.spread.items()
+    ]
+
+
+def lead(boards: tuple[SceneBoard, ...]) -> str:
+    """What was measured about scenes, on what, with how much."""
+    first = boards[0]
+    scenes = {d.cluster for board in boards for each in board.answers for d in each.decisions}
+    names = {each.name for board in boards for each in board.answers}
+    items = sum(
+        len({d.item_id for each in board.answers if each.task == task for d in each.decisions})
+        for board in boards
+        for task in board.tasks
+    )
+    words = (
+        f"{plural(len(names), 'system')} asked about {plural(len(scenes), 'scene')} of "
+        + (first.name if len(boards) == 1 else plural(len(boards), "corpus", "corpora"))
+        + f" in {plural(len(first.tasks), 'task')} ({', '.join(first.tasks)}), {count(items)} questions in all conditions."
+    )
+    controls = [name for name in first.conditions if name != "audio"]
+    return words + (f" Controls: {', '.join(controls)}." if controls else "")
