@@ -10,6 +10,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from earwitness.models.protocols import AudioRef
     from earwitness.runs.runner import Progress, RunSummary
     from earwitness.tasks.running import PlannedRun
 
@@ -55,7 +56,11 @@ def emotion(
     prompt_set: str = typer.Option(
         "vab", help="Prompts, comma-separated: vab, own, p1 ... or a YAML file of yours."
     ),
-    conditions: str = typer.Option("audio", help="What is sent: audio, silence, blind."),
+    conditions: str = typer.Option("audio", help="What is sent: audio, silence, blind, asr."),
+    asr: str = typer.Option(
+        "whisper/base", help="Transcriber of the condition asr; see: earwitness asr list."
+    ),
+    asr_option: list[str] = typer.Option([], "-A", help="key=value for the transcriber."),
     limit: int | None = typer.Option(None, min=1, help="Only the first N clips, label by label."),
     label_map: str | None = typer.Option(
         None, help="Map (name or YAML file) for a vendor's own labels; see earwitness clips labels."
@@ -117,8 +122,16 @@ def emotion(
         max_cost_usd=max_cost,
         price=parse_price(price) if price else None,
     )
+    clip_set = load_clip_set(clips)
+    transcripts, transcriber = None, None
+    if "asr" in _words(conditions):
+        from earwitness.clips.corpus import audio_ref
+        from earwitness.tasks.emotion import chosen_clips
+
+        refs = [audio_ref(clip_set, clip, None) for clip in chosen_clips(clip_set, limit)]
+        transcripts, transcriber = _transcripts(refs, asr, parse_options(asr_option), out, console)
     runs = plan_runs(
-        load_clip_set(clips),
+        clip_set,
         models=model,
         options=parse_options(option),
         models_file=models_file,
@@ -127,7 +140,12 @@ def emotion(
         out=out,
         limit=limit,
         label_map=label_map,
+        transcripts=transcripts,
+        transcriber=transcriber,
     )
+    for run in runs:
+        for left_out, why in run.card.get("not_applicable", {}).items():
+            console.print(f"not applicable: {run.name}, {left_out}: {why}", highlight=False)
     if dry_run:
         _show_forecast(runs, settings.price, as_json=as_json)
         return
@@ -138,6 +156,25 @@ def emotion(
         _print_summaries(runs, summaries, paths)
     if not complete and not accept_failed:
         raise typer.Exit(3)
+
+
+def _transcripts(
+    refs: list[AudioRef], name: str, options: dict[str, Any], out: Path, console: Console
+) -> tuple[dict[str, str], dict[str, Any]]:
+    """Transcripts by hash of the recording, and what cards say of the transcriber."""
+    from earwitness.models.transcribers.registry import open_transcriber
+    from earwitness.runs.folder import slug
+    from earwitness.tasks.scene_transcripts import transcribe
+
+    transcriber = open_transcriber(name, options)
+    with console.status(f"{name} transcribes") as status:
+        found = transcribe(
+            refs,
+            transcriber,
+            out / f"transcripts--{slug(name)}.jsonl",
+            lambda done, total: status.update(f"{name} transcribes: {done}/{total}"),
+        )
+    return found, {"name": transcriber.name, "settings": dict(transcriber.settings)}
 
 
 def _words(text: str) -> list[str]:

@@ -197,20 +197,11 @@ def _transcribed(
     """The corpus with transcripts of its mixes, and what cards say of the transcriber."""
     from dataclasses import replace
 
-    from earwitness.models.transcribers.registry import open_transcriber
-    from earwitness.runs.folder import slug
-    from earwitness.tasks.scene_transcripts import transcribe_scenes
+    from earwitness.cli.run import _transcripts
 
-    transcriber = open_transcriber(name, options)
-    with console.status(f"{name} transcribes the mixes") as status:
-        found = transcribe_scenes(
-            mixed,
-            transcriber,
-            out / f"transcripts--{slug(name)}.jsonl",
-            lambda done, total: status.update(f"{name} transcribes the mixes: {done}/{total}"),
-        )
-    settings = dict(transcriber.settings)
-    return replace(mixed, transcripts=found), {"name": transcriber.name, "settings": settings}
+    refs = [mixed.audio(scene.manifest) for scene in mixed.scenes]
+    found, transcriber = _transcripts(refs, name, options, out, console)
+    return replace(mixed, transcripts=found), transcriber
 
 
 def _complete(summaries: list[RunSummary]) -> bool:

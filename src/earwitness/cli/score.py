@@ -39,7 +39,7 @@ def score(
         help="Label map (name or YAML file) for native score names and for words outside the labels.",
     ),
     condition: str | None = typer.Option(
-        None, "--condition", help="Only this condition: audio, silence or blind. Default: all."
+        None, "--condition", help="Only this condition: audio, silence, blind or asr. Default: all."
     ),
     priors: Path | None = typer.Option(
         None,

@@ -7,7 +7,8 @@ file with its default settings, and its native labels or scores are mapped to th
 Conventions:
 
 * One item per clip and condition. ``audio`` is the clip; ``silence`` is digital silence of the same length;
-  ``blind`` is the prompt alone. The two controls show what a model answers without hearing.
+  ``blind`` is the prompt alone; ``asr`` is what a recogniser wrote down of the clip, as text, without audio. The first
+  two controls show what a model answers without hearing, the third what it answers from the words.
 * The gold label is the clip's; the cluster is its speaker; groups are language and what the set says of sex,
   intensity and accent. A local model may know speaker and language, never the label.
 * Every reply gets one of eight outcomes (:func:`parse`); none leaves the denominator and none becomes
@@ -31,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 from earwitness.clips.corpus import EMOTIONS, Clip, ClipSet, audio_ref
 from earwitness.errors import DataError, UsageError
-from earwitness.models.protocols import AudioRef, Reply
+from earwitness.models.protocols import AudioRef, Prompt, Reply
 from earwitness.runs.items import Item, Question
 from earwitness.runs.outcomes import Outcome
 from earwitness.tasks import prompt_sets
@@ -51,7 +52,9 @@ TASK = "emotion"
 TASK_VERSION = "1"
 LEXICON = "emotion"
 PARSER_VERSION = f"closed-label {CLOSED_LABEL_VERSION}, lexicon 1"
-CONDITIONS = ("audio", "silence", "blind")
+CONDITIONS = ("audio", "silence", "blind", "asr")
+TEXT_CONDITIONS = ("blind", "asr")
+"""Conditions without audio: for models that take text."""
 SCORE_MAP = "vendor-default"
 """Label map of native score names where the user names none."""
 GROUPS = ("sex", "gender", "intensity", "accent", "age_group")
@@ -88,6 +91,7 @@ def items(
     prompt_set: str | Path = "vab",
     conditions: Sequence[str] = ("audio",),
     limit: int | None = None,
+    transcripts: Mapping[str, str] | None = None,
 ) -> tuple[Question, ...]:
     """The questions to ask about a clip set, sorted by id, condition by condition.
 
@@ -97,10 +101,11 @@ def items(
     conditions: of :data:`CONDITIONS`; ids of other conditions than ``audio`` end in ``|condition``.
     limit: clips to ask about; taken label by label in turn, so that a small probe has all labels and a
         larger one contains the smaller.
+    transcripts: of the condition ``asr``, by the hash of the clip's file.
 
     Raises
     ------
-    UsageError: an unknown or doubled condition, or a limit below one.
+    UsageError: an unknown or doubled condition, a limit below one, or a clip without a transcript.
     """
     unknown = [condition for condition in conditions if condition not in CONDITIONS]
     if unknown or not conditions:
@@ -114,16 +119,14 @@ def items(
     if limit is not None and limit < 1:
         raise UsageError("limit", f"found {limit}", "at least 1")
     prompt = load_prompt_set(prompt_set).prompt
-    clips = sorted(clip_set.clips, key=lambda clip: clip.id)
-    if limit is not None:
-        clips = sorted(_in_turn(clips)[:limit], key=lambda clip: clip.id)
+    clips = chosen_clips(clip_set, limit)
     return tuple(
         Question(
             item=Item(
                 id=clip.id if condition == "audio" else f"{clip.id}|{condition}",
                 task=TASK,
                 task_version=TASK_VERSION,
-                prompt=prompt,
+                prompt=_read_out(prompt, clip, transcripts) if condition == "asr" else prompt,
                 audio=_audio(clip_set, clip, condition),
                 condition=condition,
                 metadata={"speaker": clip.speaker, "language": clip.language},
@@ -137,6 +140,27 @@ def items(
     )
 
 
+def chosen_clips(clip_set: ClipSet, limit: int | None = None) -> list[Clip]:
+    """The clips that are asked about, sorted by id; see ``limit`` of :func:`items`."""
+    clips = sorted(clip_set.clips, key=lambda clip: clip.id)
+    if limit is None:
+        return clips
+    return sorted(_in_turn(clips)[:limit], key=lambda clip: clip.id)
+
+
+def _read_out(prompt: Prompt, clip: Clip, transcripts: Mapping[str, str] | None) -> Prompt:
+    """The prompt after what a recogniser wrote down of the clip."""
+    from earwitness.tasks.scene_transcripts import RECOGNISED
+
+    text = (transcripts or {}).get(clip.sha256)
+    if text is None:
+        raise UsageError(
+            "condition 'asr'", f"{clip.id} has no transcript", "one of every clip",
+            "Transcribe them: earwitness.tasks.scene_transcripts.transcribe",
+        )  # fmt: skip
+    return replace(prompt, user=f"{RECOGNISED}\n{text}\n\n{prompt.user}")
+
+
 def _in_turn(clips: Iterable[Clip]) -> list[Clip]:
     seen: dict[str, int] = {}
     ranked: list[tuple[int, str, Clip]] = []
@@ -148,7 +172,7 @@ def _in_turn(clips: Iterable[Clip]) -> list[Clip]:
 
 
 def _audio(clip_set: ClipSet, clip: Clip, condition: str) -> AudioRef | None:
-    if condition == "blind":
+    if condition in TEXT_CONDITIONS:
         return None
     return audio_ref(clip_set, clip, "silence" if condition == "silence" else None)
 

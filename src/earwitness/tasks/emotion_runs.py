@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from earwitness.clips.corpus import ClipSet
 from earwitness.clips.labels import load_label_map
@@ -13,7 +14,10 @@ from earwitness.runs.card import make_card
 from earwitness.runs.folder import RunFolder
 from earwitness.tasks import emotion
 from earwitness.tasks.records import System
-from earwitness.tasks.running import PlannedRun, folder_name, run_name
+from earwitness.tasks.running import PlannedRun, folder_name, run_name, why_not
+
+if TYPE_CHECKING:
+    from earwitness.models.protocols import AudioModel
 
 DEFAULT_PROMPT = "vab"
 
@@ -29,12 +33,20 @@ def plan_runs(
     out: Path,
     limit: int | None = None,
     label_map: str | None = None,
+    transcripts: Mapping[str, str] | None = None,
+    transcriber: Mapping[str, Any] | None = None,
 ) -> tuple[PlannedRun, ...]:
     """One run for every model and prompt; nothing is asked or written yet.
 
+    What a model cannot be asked is left out, and its card says why under ``not_applicable``.
+
+    Parameters
+    ----------
+    transcripts, transcriber: of the condition ``asr``: text by hash of the clip, and what cards say of who wrote it.
+
     Raises
     ------
-    UsageError: a model or condition is unknown, or one is named twice.
+    UsageError: a model or condition is unknown, one is named twice, or a model can be asked under none.
     DataError: a prompt set or label map cannot be read.
     """
     for what, names in (("--model", models), ("--prompt-set", prompt_sets)):
@@ -45,10 +57,14 @@ def plan_runs(
     for prompt_name in prompt_sets:
         prompt_set = emotion.load_prompt_set(prompt_name)
         questions = emotion.items(
-            clip_set, prompt_set=prompt_name, conditions=tuple(conditions), limit=limit
-        )
+            clip_set, prompt_set=prompt_name, conditions=tuple(conditions), limit=limit,
+            transcripts=transcripts,
+        )  # fmt: skip
         for model_name in models:
             model = open_model(model_name, options, models_file=models_file)
+            left_out = _not_applicable(model, model_name, conditions)
+            usable = [condition for condition in conditions if condition not in left_out]
+            asked = tuple(q for q in questions if q.item.condition in usable)
             name = run_name(model_name, prompt_set.id, DEFAULT_PROMPT)
             card = make_card(
                 name=name,
@@ -62,17 +78,39 @@ def plan_runs(
                     "text": prompt_set.prompt.user,
                     "system": prompt_set.prompt.system,
                 },
-                conditions=conditions,
+                conditions=usable,
                 stimuli=emotion.describe(clip_set),
-                n_items=len(questions),
+                n_items=len(asked),
                 extra={
+                    **({"not_applicable": left_out} if left_out else {}),
+                    **({"transcriber": dict(transcriber)} if transcriber else {}),
                     "parser_version": emotion.PARSER_VERSION,
                     "label_map": _map_used(label_map or getattr(model, "label_map", None)),
                 },
             )
             folder = out / folder_name(emotion.TASK, model_name, prompt_set.id)
-            runs.append(PlannedRun(folder, name, card, questions, model))
+            runs.append(PlannedRun(folder, name, card, asked, model))
     return tuple(runs)
+
+
+def _not_applicable(model: AudioModel, name: str, conditions: Sequence[str]) -> dict[str, str]:
+    """Conditions a model cannot be asked under, and why."""
+    found = {
+        condition: why
+        for condition in conditions
+        if (
+            why := why_not(
+                model, emotion.TASK, words=condition in emotion.TEXT_CONDITIONS, choices=True
+            )
+        )
+    }
+    if len(found) == len(conditions):
+        reasons = "; ".join(f"{condition}: {why}" for condition, why in found.items())
+        raise UsageError(
+            f"--model {name}", f"cannot be asked under any condition ({reasons})",
+            f"a model that fits, or another of {', '.join(emotion.CONDITIONS)}",
+        )  # fmt: skip
+    return found
 
 
 def _map_used(name: str | None) -> dict[str, str] | None:

@@ -26,6 +26,7 @@ from earwitness.models.protocols import AudioRef
 from earwitness.scenes.mixing.manifest import Manifest
 from earwitness.scenes.tags import strip_tags
 from earwitness.tasks.scene_items import AUDIBLE, MixedCorpus, MixedScene, shown_time
+from earwitness.tasks.scene_transcripts import RECOGNISED
 
 CONDITIONS = (
     "audio",
@@ -168,10 +169,7 @@ def recognised(mixed: MixedCorpus, scene: MixedScene) -> str:
             "condition 'asr'", f"{scene.id} has no transcript", "one of every mix",
             "Transcribe them: earwitness.tasks.scene_transcripts.transcribe_scenes",
         )  # fmt: skip
-    head = (
-        "Transcript of the recording by a speech recogniser, times in seconds; there is no audio:"
-    )
-    return f"{head}\n{text}"
+    return f"{RECOGNISED}\n{text}"
 
 
 def transcript(mixed: MixedCorpus, scene: MixedScene, *, tags: bool) -> str:

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from earwitness.tasks.scene_items import MixedCorpus
 
 
+RECOGNISED = (
+    "Transcript of the recording by a speech recogniser, times in seconds; there is no audio:"
+)
+"""What stands before a transcript in a prompt."""
+
+
 def transcribe_scenes(
     mixed: MixedCorpus,
     transcriber: Transcriber,
