@@ -136,10 +136,14 @@ class RunFolder:
         self, questions: Sequence[Question], model: str, settings: Mapping[str, Any]
     ) -> bool:
         """Whether the folder holds these very questions, or none yet."""
-        path = self.path / ITEMS
-        if not path.exists():
+        if not (self.path / ITEMS).exists():
             return True
-        return path.read_text(encoding="utf-8") == items_text(questions, model, settings)
+        held = [(each.id, each.condition, each.key, each.gold) for each in self.questions()]
+        return held == [
+            (item.id, item.condition, reply_key(item, model, settings), question.gold)
+            for question in questions
+            for item in (question.item,)
+        ]
 
     def write_card(self, card: Mapping[str, Any]) -> None:
         text = json.dumps(card, indent=2, ensure_ascii=False, sort_keys=True)

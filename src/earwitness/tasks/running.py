@@ -5,21 +5,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from earwitness.errors import DataError
-from earwitness.models.payload import estimate_bytes
+from earwitness.errors import DataError, UsageError
+from earwitness.models.payload import PayloadStore, estimate_bytes
+from earwitness.models.prices import PriceTable, most_tokens
 from earwitness.models.protocols import AudioModel
-from earwitness.runs.budgets import Price
+from earwitness.runs.budgets import Price, Spending
 from earwitness.runs.card import now
 from earwitness.runs.folder import RunFolder, slug
-from earwitness.runs.items import Question, reply_key
+from earwitness.runs.items import Item, Question, reply_key
 from earwitness.runs.ledger import Ledger
+from earwitness.runs.long_audio import LongAudio, fit
 from earwitness.runs.preflight import preflight
 from earwitness.runs.runner import Progress, Runner, RunnerSettings, RunSummary
+from earwitness.runs.shards import Shard, shard_entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,12 @@ class PlannedRun:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What a run would do, known before the first call."""
+    """What a run would do, known before the first call.
+
+    ``audio_cost_usd`` is the part of the cost that is certain (per call and per minute of audio); ``cost_usd`` is an
+    estimate of all of it, None where no price is known. ``price`` says where the price is from and of which day.
+    ``long_audio`` says what is done with recordings that are too long, None where nothing is.
+    """
 
     items: int
     stored: int
@@ -44,6 +52,9 @@ class Forecast:
     payload_bytes: int
     largest_payload_bytes: int
     audio_cost_usd: float | None
+    cost_usd: float | None = None
+    price: str = ""
+    long_audio: Mapping[str, Any] | None = None
 
 
 def why_not(model: AudioModel, task: str, *, words: bool, choices: bool) -> str:
@@ -76,11 +87,41 @@ def folder_name(task: str, model: str, prompt: str) -> str:
     return f"{task}--{slug(model)}--{slug(prompt)}"
 
 
-def forecast(run: PlannedRun, price: Price | None = None) -> Forecast:
-    """Count what is left to ask, without asking.
+def prepared(
+    run: PlannedRun, *, shard: Shard | None = None, long_audio: LongAudio = "refuse"
+) -> PlannedRun:
+    """The run with only a shard's questions, and with recordings cut that are too long for the model.
 
-    ``audio_cost_usd`` is the part of the cost known beforehand: per call and per minute of audio.
+    Raises
+    ------
+    UsageError: an item cannot be cut, or the shard would be empty.
     """
+    questions, card, folder = run.questions, dict(run.card), run.folder
+    if shard is not None:
+        ids = [question.item.id for question in questions]
+        questions = shard.part(questions)
+        if not questions:
+            raise UsageError(
+                f"--shard {shard.index}/{shard.of}",
+                f"has none of the {len(ids)} items of {run.name}",
+                f"at most {len(ids)} shards",
+            )
+        card |= {"shard": shard_entry(shard, ids), "n_items": len(questions)}
+        folder = folder.with_name(folder.name + shard.suffix)
+    fitted = fit(questions, run.model.limits, long_audio, model=run.model.name)
+    described = fitted.described()
+    if described is not None:
+        card["long_audio"] = described
+    return replace(run, folder=folder, card=card, questions=fitted.questions)
+
+
+def price_of(run: PlannedRun, table: PriceTable) -> Price | None:
+    """What the run's model costs by a table, None where it does not say."""
+    return table.price_of(run.model.name, run.model.settings)
+
+
+def forecast(run: PlannedRun, price: Price | None = None) -> Forecast:
+    """Count what is left to ask, without asking."""
     settings = run.model.settings
     stored = _stored_keys(run)
     todo = [
@@ -90,9 +131,10 @@ def forecast(run: PlannedRun, price: Price | None = None) -> Forecast:
     ]
     sizes = [estimate_bytes(item.audio, run.model.limits) for item in todo if item.audio]
     seconds = sum(item.audio.seconds for item in todo if item.audio)
-    cost = None
+    certain = estimated = None
     if price is not None:
-        cost = len(todo) * price.call + seconds / 60 * price.audio_minute
+        certain = len(todo) * price.call + seconds / 60 * price.audio_minute
+        estimated = _estimate(todo, price, most_tokens(settings))
     return Forecast(
         items=len(run.questions),
         stored=len(run.questions) - len(todo),
@@ -100,8 +142,29 @@ def forecast(run: PlannedRun, price: Price | None = None) -> Forecast:
         audio_seconds=seconds,
         payload_bytes=sum(sizes),
         largest_payload_bytes=max(sizes, default=0),
-        audio_cost_usd=cost,
+        audio_cost_usd=certain,
+        cost_usd=estimated,
+        price=describe_price(price),
+        long_audio=run.card.get("long_audio"),
     )
+
+
+def _estimate(items: Sequence[Item], price: Price, most: int | None) -> float:
+    return sum(
+        price.estimate(item.prompt, item.audio.seconds if item.audio else 0.0, most)
+        for item in items
+    )
+
+
+def describe_price(price: Price | None) -> str:
+    """Where a price is from, and of which day.
+
+    >>> describe_price(Price(input=1.0, source="https://example.com/prices", as_of="2026-11-29"))
+    'https://example.com/prices, read on 2026-11-29'
+    """
+    if price is None:
+        return ""
+    return f"{price.source}, read on {price.as_of}" if price.as_of else price.source
 
 
 def _stored_keys(run: PlannedRun) -> set[str]:
@@ -143,35 +206,80 @@ async def carry_out(
     run: PlannedRun,
     settings: RunnerSettings,
     on_progress: Callable[[Progress], None] | None = None,
+    *,
+    spending: Spending | None = None,
+    payloads: PayloadStore | None = None,
 ) -> RunSummary:
     """Check every item against the model, then ask those without a stored reply.
 
+    Other processes of this machine may carry out the same run at the same time; nothing is asked twice.
+
+    Parameters
+    ----------
+    spending: limits that several runs share.
+    payloads: where encoded stimuli are kept.
+
     Raises
     ------
-    UsageError: an item is outside the model's limits, or another process works on this run.
+    UsageError: an item is outside the model's limits, another process asks other questions in this folder, or the
+        folder lies on a network file system.
     DataError: the run folder cannot be written.
     """
     items = [question.item for question in run.questions]
     preflight(items, run.model)
     folder = RunFolder(run.folder)
-    card = _with_first_date(folder, run.card)
-    try:
-        folder.write(card, run.questions, run.model.name, run.model.settings)
-    except OSError as error:
-        raise DataError(
-            str(run.folder),
-            f"cannot be written: {error.strerror or error}",
-            next_step="Choose another --out folder or fix its permissions.",
-        ) from error
-    with Ledger(folder.ledger_path) as ledger:
-        runner = Runner(run.model, ledger, settings, on_progress)
+    with Ledger(folder.ledger_path, shared=True) as ledger:
+        with ledger.latched():
+            card = _take_place(run, folder, ledger)
+        runner = Runner(
+            run.model, ledger, settings, on_progress, spending=spending, payloads=payloads
+        )
         try:
             with _interruptible(runner):
                 summary = await runner.run(items)
         finally:
             await run.model.aclose()
-    folder.write_card({**card, "finished": now() if summary.complete else None})
+        with ledger.latched():
+            # Another process may have ended the run, or go on with it: what the ledger holds decides.
+            ledger.sync()
+            complete = all(
+                ledger.has_reply(reply_key(item, run.model.name, run.model.settings))
+                for item in items
+            )
+            _write_card(folder, {**card, "finished": now() if complete else None})
     return summary
+
+
+def _take_place(run: PlannedRun, folder: RunFolder, ledger: Ledger) -> dict[str, Any]:
+    """Put card and questions in the folder, unless another process asks other questions there now."""
+    model, settings = run.model.name, run.model.settings
+    if not folder.asks_the_same(run.questions, model, settings) and not ledger.is_alone():
+        raise UsageError(
+            str(run.folder),
+            "another process is working on this run with other items or settings",
+            next_step="Use the same options, wait for it to end, or give this one another --out folder.",
+        )
+    card = _with_first_date(folder, run.card)
+    try:
+        folder.write(card, run.questions, model, settings)
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+    return card
+
+
+def _write_card(folder: RunFolder, card: Mapping[str, Any]) -> None:
+    try:
+        folder.write_card(card)
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+
+
+def _unwritable(folder: RunFolder, error: OSError) -> DataError:
+    return DataError(
+        str(folder.path),
+        f"cannot be written: {error.strerror or error}",
+        next_step="Choose another --out folder or fix its permissions.",
+    )
 
 
 def _with_first_date(folder: RunFolder, card: Mapping[str, Any]) -> dict[str, Any]:
