@@ -7,10 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from earwitness.cli.run_limits import (
+    AudioOption,
+    LongAudioOption,
+    PayloadCacheOption,
+    PayloadCacheSizeOption,
+    PricesOption,
+    ShardOption,
+    TokensOption,
+    run_limits,
+)
+
 if TYPE_CHECKING:
     from rich.console import Console
 
     from earwitness.models.protocols import AudioRef
+    from earwitness.cli.run_limits import RunLimits
     from earwitness.runs.runner import Progress, RunSummary
     from earwitness.tasks.running import PlannedRun
 
@@ -24,8 +36,10 @@ group = typer.Typer(
 def register(app: typer.Typer) -> None:
     """Add this group's commands to the program."""
     from earwitness.cli.run_cares import register_cares
+    from earwitness.cli.run_merge import register_merge
 
     register_cares(group)
+    register_merge(group)
     app.add_typer(group, name="run")
 
 
@@ -83,6 +97,13 @@ def emotion(
     price: str | None = typer.Option(
         None, help="input=2.5,output=10 (USD per million tokens), audio_minute=..., call=..."
     ),
+    prices: PricesOption = None,
+    tokens_per_minute: TokensOption = None,
+    audio_per_minute: AudioOption = None,
+    long_audio: LongAudioOption = "refuse",
+    shard: ShardOption = None,
+    payload_cache: PayloadCacheOption = "",
+    payload_cache_mib: PayloadCacheSizeOption = 1024,
     accept_failed: bool = typer.Option(
         False, help="Close the run although items failed; they stay wrong in the denominator."
     ),
@@ -122,6 +143,18 @@ def emotion(
         max_cost_usd=max_cost,
         price=parse_price(price) if price else None,
     )
+    limits = run_limits(
+        price=settings.price,
+        prices=prices,
+        max_calls=max_calls,
+        max_cost_usd=max_cost,
+        shard=shard,
+        long_audio=long_audio,
+        payload_cache=payload_cache,
+        payload_cache_mib=payload_cache_mib,
+        tokens_per_minute=tokens_per_minute,
+        audio_per_minute=audio_per_minute,
+    )
     clip_set = load_clip_set(clips)
     transcripts, transcriber = None, None
     if "asr" in _words(conditions):
@@ -146,10 +179,11 @@ def emotion(
     for run in runs:
         for left_out, why in run.card.get("not_applicable", {}).items():
             console.print(f"not applicable: {run.name}, {left_out}: {why}", highlight=False)
+    runs = limits.prepared(runs)
     if dry_run:
-        _show_forecast(runs, settings.price, as_json=as_json)
+        _show_forecast(runs, limits, as_json=as_json)
         return
-    summaries = {run.name: _carry_out(run, settings, console) for run in runs}
+    summaries = {run.name: _carry_out(run, settings, console, limits) for run in runs}
     complete = all(summary.complete for summary in summaries.values())
     paths = _score(runs, out, accept_failed=accept_failed, report=report, quiet=as_json)
     if as_json:
@@ -181,7 +215,9 @@ def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-def _carry_out(run: PlannedRun, settings: Any, console: Console) -> RunSummary:
+def _carry_out(
+    run: PlannedRun, settings: Any, console: Console, limits: RunLimits
+) -> RunSummary:
     import asyncio
 
     from rich.progress import (
@@ -201,6 +237,7 @@ def _carry_out(run: PlannedRun, settings: Any, console: Console) -> RunSummary:
             "audio; they are kept and not used.",
             highlight=False,
         )
+    limits.announce(run, console)
     bar = ProgressBar(
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
@@ -218,11 +255,22 @@ def _carry_out(run: PlannedRun, settings: Any, console: Console) -> RunSummary:
                 detail += f", {progress.retries} retries"
             if progress.cost_usd:
                 detail += f", {progress.cost_usd:.4f} USD"
+            if progress.maybe_paid:
+                detail += f", {progress.maybe_paid} maybe paid in vain"
             if progress.waiting:
                 detail += f", {progress.waiting}"
             bar.update(line, completed=progress.stored + progress.done, detail=detail)
 
-        summary = asyncio.run(carry_out(run, settings, show))
+        summary = asyncio.run(
+            carry_out(
+                run,
+                limits.settings_of(run, settings),
+                show,
+                spending=limits.spending,
+                payloads=limits.payloads,
+            )
+        )
+    limits.conclude(run, summary, console)
     if summary.stopped:
         console.print(f"[bold red]stopped[/] {run.name}:", summary.stopped, highlight=False)
     left = summary.failed + summary.not_asked
@@ -235,16 +283,17 @@ def _carry_out(run: PlannedRun, settings: Any, console: Console) -> RunSummary:
     return summary
 
 
-def _show_forecast(runs: tuple[PlannedRun, ...], price: Any, *, as_json: bool) -> None:
+def _show_forecast(runs: tuple[PlannedRun, ...], limits: RunLimits, *, as_json: bool) -> None:
     import json
     from dataclasses import asdict
 
     from rich.console import Console
     from rich.table import Table
 
+    from earwitness.cli.run_limits import cost_words, long_audio_words
     from earwitness.tasks.running import forecast
 
-    forecasts = {run.name: forecast(run, price) for run in runs}
+    forecasts = {run.name: forecast(run, limits.price_of(run)) for run in runs}
     if as_json:
         typer.echo(json.dumps({name: asdict(seen) for name, seen in forecasts.items()}, indent=2))
         return
@@ -253,9 +302,9 @@ def _show_forecast(runs: tuple[PlannedRun, ...], price: Any, *, as_json: bool) -
     for prompt in prompts.values():
         console.print(f"[bold]prompt {prompt['id']}[/] ({prompt['hash'][:12]})")
         console.print(prompt["text"], markup=False, highlight=False)
-    table = Table("model", "items", "stored", "calls", "audio", "payload", "largest", "cost before")
+    table = Table("model", "items", "stored", "calls", "audio", "payload", "largest", "cost")
     for name, seen in forecasts.items():
-        cost = "unknown" if seen.audio_cost_usd is None else f"{seen.audio_cost_usd:.4f} USD"
+        cost = "unknown" if seen.cost_usd is None else f"~{seen.cost_usd:.4f} USD"
         table.add_row(
             name,
             str(seen.items),
@@ -267,6 +316,11 @@ def _show_forecast(runs: tuple[PlannedRun, ...], price: Any, *, as_json: bool) -
             cost,
         )
     console.print(table)
+    for name, seen in forecasts.items():
+        console.print(f"cost of {name}: {cost_words(seen)}", highlight=False, soft_wrap=True)
+        told = long_audio_words(seen)
+        if told:
+            console.print(f"{name}: {told}", highlight=False, soft_wrap=True)
     console.print("Nothing was asked.")
 
 

@@ -7,6 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from earwitness.cli.run_limits import (
+    AudioOption,
+    LongAudioOption,
+    PayloadCacheOption,
+    PayloadCacheSizeOption,
+    PricesOption,
+    ShardOption,
+    TokensOption,
+    run_limits,
+)
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -94,6 +105,13 @@ def cares(
     price: str | None = typer.Option(
         None, help="input=2.5,output=10 (USD per million tokens), audio_minute=..., call=..."
     ),
+    prices: PricesOption = None,
+    tokens_per_minute: TokensOption = None,
+    audio_per_minute: AudioOption = None,
+    long_audio: LongAudioOption = "refuse",
+    shard: ShardOption = None,
+    payload_cache: PayloadCacheOption = "",
+    payload_cache_mib: PayloadCacheSizeOption = 1024,
     accept_failed: bool = typer.Option(
         False, help="Close the run although items failed; they stay wrong in the denominator."
     ),
@@ -147,6 +165,18 @@ def cares(
         max_cost_usd=max_cost,
         price=parse_price(price) if price else None,
     )
+    limits = run_limits(
+        price=settings.price,
+        prices=prices,
+        max_calls=max_calls,
+        max_cost_usd=max_cost,
+        shard=shard,
+        long_audio=long_audio,
+        payload_cache=payload_cache,
+        payload_cache_mib=payload_cache_mib,
+        tokens_per_minute=tokens_per_minute,
+        audio_per_minute=audio_per_minute,
+    )
     mixed = load_mixed(corpus, bank=bank, split=split, limit=limit)
     if mixed.unmixed:
         console.print(
@@ -169,11 +199,12 @@ def cares(
         rotations=rotations,
         transcriber=transcriber,
     )
+    runs = limits.prepared(plan.runs)
     if dry_run:
-        _show_forecast(tuple(map(_forecast_run, plan.runs)), settings.price, as_json=as_json)
+        _show_forecast(tuple(map(_forecast_run, runs)), limits, as_json=as_json)
         return
-    summaries = [_carry_out(_shown_run(run), settings, console) for run in plan.runs]
-    answers = answers_of([run.folder for run in plan.runs])
+    summaries = [_carry_out(_shown_run(run), settings, console, limits) for run in runs]
+    answers = answers_of([run.folder for run in runs])
     judging = _judge(mixed, judge, parse_options(judge_option), models_file, out, answers, console)
     table = build_table(
         answers,
