@@ -21,8 +21,8 @@ from earwitness.cli.run_limits import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from earwitness.models.protocols import AudioRef
     from earwitness.cli.run_limits import RunLimits
+    from earwitness.models.protocols import AudioRef
     from earwitness.runs.runner import Progress, RunSummary
     from earwitness.tasks.running import PlannedRun
 
@@ -215,9 +215,7 @@ def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-def _carry_out(
-    run: PlannedRun, settings: Any, console: Console, limits: RunLimits
-) -> RunSummary:
+def _carry_out(run: PlannedRun, settings: Any, console: Console, limits: RunLimits) -> RunSummary:
     import asyncio
 
     from rich.progress import (

@@ -39,8 +39,8 @@ PayloadCacheOption = Annotated[
     str,
     typer.Option(
         metavar="DIR",
-        help="Where stimuli that had to be encoded are kept for further calls; none: nowhere "
-        "[default: payloads in ~/.cache/earwitness].",
+        help="Where stimuli that had to be encoded are kept for further calls (default: payloads in "
+        "~/.cache/earwitness); none: nowhere.",
     ),
 ]
 PayloadCacheSizeOption = Annotated[
