@@ -178,7 +178,9 @@ def emotion(
     )
     for run in runs:
         for left_out, why in run.card.get("not_applicable", {}).items():
-            console.print(f"not applicable: {run.name}, {left_out}: {why}", highlight=False)
+            console.print(
+                f"not applicable: {run.name}, {left_out}: {why}", highlight=False, markup=False
+            )
     runs = limits.prepared(runs)
     if dry_run:
         _show_forecast(runs, limits, as_json=as_json)
@@ -218,6 +220,7 @@ def _words(text: str) -> list[str]:
 def _carry_out(run: PlannedRun, settings: Any, console: Console, limits: RunLimits) -> RunSummary:
     import asyncio
 
+    from rich.markup import escape
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -228,10 +231,12 @@ def _carry_out(run: PlannedRun, settings: Any, console: Console, limits: RunLimi
 
     from earwitness.tasks.running import carry_out, unused_replies
 
+    # Names hold brackets (a prompt that is not the default), which are no markup.
+    name = escape(run.name)
     unused = unused_replies(run)
     if unused:
         console.print(
-            f"[yellow]note[/] {run.name}: {unused} stored replies answer other settings, prompts or "
+            f"[yellow]note[/] {name}: {unused} stored replies answer other settings, prompts or "
             "audio; they are kept and not used.",
             highlight=False,
         )
@@ -245,7 +250,7 @@ def _carry_out(run: PlannedRun, settings: Any, console: Console, limits: RunLimi
         console=console,
     )
     with bar:
-        line = bar.add_task(run.name, total=len(run.questions), detail="")
+        line = bar.add_task(name, total=len(run.questions), detail="")
 
         def show(progress: Progress) -> None:
             detail = f"{progress.per_second:.1f}/s, {progress.failed} failed"
@@ -270,11 +275,11 @@ def _carry_out(run: PlannedRun, settings: Any, console: Console, limits: RunLimi
         )
     limits.conclude(run, summary, console)
     if summary.stopped:
-        console.print(f"[bold red]stopped[/] {run.name}:", summary.stopped, highlight=False)
+        console.print(f"[bold red]stopped[/] {name}:", summary.stopped, highlight=False)
     left = summary.failed + summary.not_asked
     if left:
         console.print(
-            f"[yellow]incomplete[/] {run.name}: {summary.failed} items failed, {summary.not_asked} "
+            f"[yellow]incomplete[/] {name}: {summary.failed} items failed, {summary.not_asked} "
             "were not asked. Run the same command again to ask only those.",
             highlight=False,
         )
@@ -286,6 +291,7 @@ def _show_forecast(runs: tuple[PlannedRun, ...], limits: RunLimits, *, as_json: 
     from dataclasses import asdict
 
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     from earwitness.cli.run_limits import cost_words, long_audio_words
@@ -304,7 +310,7 @@ def _show_forecast(runs: tuple[PlannedRun, ...], limits: RunLimits, *, as_json: 
     for name, seen in forecasts.items():
         cost = "unknown" if seen.cost_usd is None else f"~{seen.cost_usd:.4f} USD"
         table.add_row(
-            name,
+            escape(name),
             str(seen.items),
             str(seen.stored),
             str(seen.calls),
@@ -315,10 +321,12 @@ def _show_forecast(runs: tuple[PlannedRun, ...], limits: RunLimits, *, as_json: 
         )
     console.print(table)
     for name, seen in forecasts.items():
-        console.print(f"cost of {name}: {cost_words(seen)}", highlight=False, soft_wrap=True)
+        console.print(
+            f"cost of {name}: {cost_words(seen)}", highlight=False, markup=False, soft_wrap=True
+        )
         told = long_audio_words(seen)
         if told:
-            console.print(f"{name}: {told}", highlight=False, soft_wrap=True)
+            console.print(f"{name}: {told}", highlight=False, markup=False, soft_wrap=True)
     console.print("Nothing was asked.")
 
 

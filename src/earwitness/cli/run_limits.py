@@ -99,10 +99,12 @@ class RunLimits:
 
         seen = forecast(run, self.price_of(run))
         if seen.calls and (seen.cost_usd or self.spending.max_cost_usd is not None):
-            console.print(f"cost of {run.name}: {cost_words(seen)}", highlight=False)
+            console.print(
+                f"cost of {run.name}: {cost_words(seen)}", highlight=False, markup=False
+            )
         told = long_audio_words(seen)
         if told:
-            console.print(f"[yellow]note[/] {run.name}: {told}", highlight=False)
+            console.print(f"note {run.name}: {told}", highlight=False, markup=False)
 
     def conclude(self, run: PlannedRun, summary: RunSummary, console: Console) -> None:
         """Say afterwards what was spent, and what may have been charged besides."""
@@ -120,7 +122,7 @@ class RunLimits:
         if summary.elsewhere:
             told.append(f"{summary.elsewhere} replies came from another process")
         if told:
-            console.print(f"{run.name}: {'; '.join(told)}", highlight=False)
+            console.print(f"{run.name}: {'; '.join(told)}", highlight=False, markup=False)
 
 
 def run_limits(

@@ -43,6 +43,7 @@ def lead(data: ReportData) -> str:
     controls = sorted({board.condition for board in data.boards} - {"audio"})
     if controls:
         words += f" Controls: {', '.join(controls)}."
+    words += _cut_recordings(data)
     days = sorted(
         str(system.card[key])[:10]
         for board in data.boards
@@ -57,6 +58,21 @@ def lead(data: ReportData) -> str:
             else f" Asked from {days[0]} to {days[-1]}."
         )
     return words
+
+
+def _cut_recordings(data: ReportData) -> str:
+    """What was done with recordings longer than a model takes; empty where nothing was."""
+    told: dict[str, str] = {}
+    for board in data.boards:
+        for system in board.systems:
+            cut = system.card.get("long_audio")
+            if isinstance(cut, dict):
+                parts = [f"{cut['cropped']} cropped around their moment"] if cut.get("cropped") else []
+                if cut.get("chunked"):
+                    parts.append(f"{cut['chunked']} asked in {cut['chunks']} chunks")
+                told[system.name] = " and ".join(parts)
+    named = "; ".join(f"{name}: {what}" for name, what in told.items())
+    return f" Items too long for a model ({named}); the rule is in its run card." if named else ""
 
 
 def warnings(data: ReportData) -> list[dict[str, str]]:
