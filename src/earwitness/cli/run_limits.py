@@ -99,9 +99,7 @@ class RunLimits:
 
         seen = forecast(run, self.price_of(run))
         if seen.calls and (seen.cost_usd or self.spending.max_cost_usd is not None):
-            console.print(
-                f"cost of {run.name}: {cost_words(seen)}", highlight=False, markup=False
-            )
+            console.print(f"cost of {run.name}: {cost_words(seen)}", highlight=False, markup=False)
         told = long_audio_words(seen)
         if told:
             console.print(f"note {run.name}: {told}", highlight=False, markup=False)

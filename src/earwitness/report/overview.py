@@ -67,7 +67,9 @@ def _cut_recordings(data: ReportData) -> str:
         for system in board.systems:
             cut = system.card.get("long_audio")
             if isinstance(cut, dict):
-                parts = [f"{cut['cropped']} cropped around their moment"] if cut.get("cropped") else []
+                parts = (
+                    [f"{cut['cropped']} cropped around their moment"] if cut.get("cropped") else []
+                )
                 if cut.get("chunked"):
                     parts.append(f"{cut['chunked']} asked in {cut['chunks']} chunks")
                 told[system.name] = " and ".join(parts)
