@@ -9,8 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from earwitness.scenes.audit import Audit
-    from earwitness.scenes.dialogue import Dialogue
-    from earwitness.scenes.scenario import Scenario
+    from earwitness.scenes.audit_corpus import CorpusAudit
 
 
 def register_audit(group: typer.Typer) -> None:
@@ -20,13 +19,22 @@ def register_audit(group: typer.Typer) -> None:
 
 def audit(
     corpus: Path = typer.Argument(
-        ..., metavar="CORPUS", help="Folder of a planned or written corpus."
+        ..., metavar="CORPUS", help="Folder of a planned, written or mixed corpus."
     ),
     split: str | None = typer.Option(
         None, help="Only scenes of this split: train, validation or test."
     ),
     group: list[str] = typer.Option(
-        [], "--group", help="Only this group, such as sound or words; may be repeated."
+        [], "--group", help="Only this group, such as sound, words or gaps; may be repeated."
+    ),
+    strict: bool = typer.Option(
+        False, "--strict", help="Hold every group to chance, whatever the presets allow."
+    ),
+    acoustics: bool = typer.Option(
+        True, "--acoustics/--no-acoustics", help="Guess from the mixed audio, too."
+    ),
+    workers: int | None = typer.Option(
+        None, "--workers", min=1, show_default="one a processor", help="Processes."
     ),
     seed: int = typer.Option(0, help="Seed of the resampling and of the shuffled control."),
     as_json: bool = typer.Option(False, "--json", help="Print the figures as JSON."),
@@ -34,59 +42,62 @@ def audit(
     """Let classifiers guess each reaction from everything that is not the speakers' conduct.
 
     Sound, location, position, count of events, turns, people and the words before the first sound are tried
-    one after another and together, cross-validated by template. Exits with 1 when a group gives the
-    reaction away by more than the design says; a control with shuffled reactions shows that the audit can
+    one after another and together, cross-validated by template. In a mixed corpus so are level, margins, duration,
+    distance, gaps, truncation, ducking, spectrum and place of the sounds. Exits with 1 when a group gives the
+    reaction away by more than the design says; controls with shuffled reactions show that the audit can
     pass.
 
-    [bold]Example:[/] earwitness scenes audit corpora/first
+    Examples:
+
+      earwitness scenes audit corpora/first
+
+      earwitness scenes audit corpora/first --group duration --group gaps --strict
     """
+    import json
+
     from rich.console import Console
 
     from earwitness.errors import UsageError
-    from earwitness.scenes.audit import audit as audit_scenes
+    from earwitness.scenes.audit_corpus import audit_corpus
     from earwitness.scenes.corpus import Corpus
     from earwitness.scenes.scenario import SPLITS
 
     if split is not None and split not in SPLITS:
         raise UsageError("--split", f"{split!r}", wanted=" or ".join(SPLITS))
-    folder = Corpus(corpus)
-    spoken = folder.scenes()
-    scenes: list[tuple[Scenario, Dialogue | None]] = (
-        [*spoken] if spoken else [(scenario, None) for scenario in folder.scenarios()]
-    )
-    scenes = [scene for scene in scenes if split in (None, scene[0].split)]
     with Console(stderr=True).status("") as status:
-        found = audit_scenes(
-            scenes,
-            floors=folder.config.preset.floors,
+        found = audit_corpus(
+            Corpus(corpus),
+            split=split,
             only=group,
+            strict=strict,
+            acoustics=acoustics,
+            workers=workers,
             seed=seed,
-            on_group=lambda name: status.update(f"guessing reactions from: {name}"),
+            on_stage=status.update,
         )
     if as_json:
-        _print_json(found)
+        typer.echo(json.dumps(found.to_json(), indent=1))
     else:
-        _print_table(found, len(scenes), with_words=bool(spoken))
+        print_audit(found)
     if not found.ok:
         raise typer.Exit(1)
 
 
-def _print_json(found: Audit) -> None:
-    import json
-    from dataclasses import asdict
+def print_audit(found: CorpusAudit) -> None:
+    """Both halves as tables."""
+    what = "scenes with their dialogues" if found.with_words else "planned scenes, no words yet"
+    if found.words is not None:
+        _print_table(found.words, f"{found.scenes:,} {what}")
+    if found.acoustics is not None:
+        _print_table(found.acoustics, "acoustics of the mixed scenes")
 
-    rows = [{**asdict(group), "leaks": group.leaks} for group in found.groups]
-    control = {**asdict(found.control), "leaks": found.control.leaks}
-    typer.echo(json.dumps({"ok": found.ok, "groups": rows, "control": control}, indent=1))
 
-
-def _print_table(found: Audit, scenes: int, *, with_words: bool) -> None:
+def _print_table(found: Audit, what: str) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    console = Console()
-    what = "scenes with their dialogues" if with_words else "planned scenes, no words yet"
-    console.print(f"{scenes:,} {what}, {found.control.n:,} events; chance is 25 %")
+    console = Console(highlight=False)
+    console.print(f"{what}, {found.control.n:,} events; chance is 25 %")
     table = Table("group", "balanced accuracy", "95 % by template", "floor", "better of two", "")
     for group in (*found.groups, found.control):
         floor = "no promise" if group.floor is None else f"{group.floor:.1%}"

@@ -107,7 +107,7 @@ def mix(
     if allow_overlap:
         chosen = chosen.model_copy(update={"allow_overlap": True})
     opened = Corpus(corpus)
-    with _progress("Mixing") as on_done:
+    with progress("Mixing") as on_done:
         report = mix_corpus(
             opened,
             opened.bank(bank),
@@ -146,7 +146,7 @@ def _shard(text: str | None) -> tuple[int, int]:
 
 
 @contextmanager
-def _progress(title: str) -> Iterator[Callable[[int, int], None]]:
+def progress(title: str) -> Iterator[Callable[[int, int], None]]:
     """A bar on the terminal, if there is one."""
     from rich.console import Console
     from rich.progress import (

@@ -14,6 +14,7 @@ V207   the accepted dialogues have the allocation that was planned
 V301   every template in use has its text, and no two the same
 V401   the corpus was filtered
 V402   verdicts bear out what was accepted
+V5..   mixed scenes: see :mod:`earwitness.scenes.corpus_audio`
 =====  ==========================================================================================
 """
 
@@ -38,6 +39,7 @@ from earwitness.scenes.corpus import (
     TEMPLATES,
     Corpus,
 )
+from earwitness.scenes.corpus_audio import AudioChecked, check_audio, is_mixed
 from earwitness.scenes.corpus_plan import request_of
 from earwitness.scenes.dialogue_records import Dialogue, dialogue_to_json
 from earwitness.scenes.plan import plan
@@ -69,6 +71,8 @@ class Validation:
     dialogues: int
     refills: int
     findings: tuple[BrokenPromise, ...]
+    audio: AudioChecked | None = None
+    """What was checked in the audio; None where nothing is mixed or it was left out."""
 
     @property
     def errors(self) -> tuple[BrokenPromise, ...]:
@@ -88,6 +92,8 @@ def validate_corpus(
     bank_folder: Path | None = None,
     workers: int | None = None,
     verdicts: VerdictCheck | None = None,
+    audio: bool = True,
+    on_audio: Callable[[int, int], None] | None = None,
 ) -> Validation:
     """Check a corpus against all it promises.
 
@@ -95,6 +101,8 @@ def validate_corpus(
     ----------
     bank_folder: where ``bank`` was loaded from; None means the one that ships.
     verdicts: checks the judge's log, where there is one.
+    audio: listen to what is mixed, too.
+    on_audio: told how many mixed scenes of how many are checked.
 
     Raises
     ------
@@ -113,7 +121,13 @@ def validate_corpus(
         *_template_findings(corpus, dialogues, known),
         *_judge_findings(corpus, bank, verdicts),
     ]
-    return Validation(len(scenarios), len(dialogues), len(refills), tuple(findings))
+    heard = None
+    if audio and is_mixed(corpus):
+        broken, heard = check_audio(corpus, workers=workers, on_done=on_audio)
+        findings += [
+            BrokenPromise(b.code, b.where, b.found, "open" if b.open else "error") for b in broken
+        ]
+    return Validation(len(scenarios), len(dialogues), len(refills), tuple(findings), heard)
 
 
 def _plan_findings(corpus: Corpus, bank: Bank) -> Iterator[BrokenPromise]:

@@ -19,7 +19,8 @@ def schema_of(name: str) -> dict[str, Any]:
     Parameters
     ----------
     name: ``scenario`` (a line of ``scenarios.jsonl`` and ``refills.jsonl``), ``dialogue`` (of
-        ``dialogues.jsonl``), ``template``, ``abandoned``, ``corpus`` (``corpus.yaml``) or ``bank``.
+        ``dialogues.jsonl``), ``template``, ``abandoned``, ``corpus`` (``corpus.yaml``), ``bank`` or ``build`` (the
+        settings of ``scenes build``).
 
     Raises
     ------
@@ -152,6 +153,13 @@ def _corpus() -> dict[str, Any]:
     return {"$schema": _DRAFT, **schema, "title": "Earwitness corpus, format 1"}
 
 
+def _build() -> dict[str, Any]:
+    from earwitness.scenes.build_config import BuildConfig
+
+    schema = BuildConfig.model_json_schema()
+    return {"$schema": _DRAFT, **schema, "title": "Settings of earwitness scenes build, format 1"}
+
+
 SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "scenario": _scenario,
     "dialogue": _dialogue,
@@ -159,5 +167,6 @@ SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "abandoned": _abandoned,
     "corpus": _corpus,
     "bank": bank_schema,
+    "build": _build,
 }
 """Every schema by name."""

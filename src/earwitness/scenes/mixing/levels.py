@@ -23,6 +23,8 @@ from earwitness.audio.types import Audio, samples_at
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from numpy.typing import NDArray
+
     from earwitness.audio.types import Samples
 
 PREROLL_S = 0.2
@@ -83,13 +85,21 @@ def salient_sample(samples: Samples, rate: int) -> int:
     >>> salient_sample(wave, 44100) / 44100
     0.5
     """
+    levels = salient_levels_db(samples, rate)
+    first = int(np.argmax(levels >= levels.max() - SALIENT_TIE_DB))
+    centre = first * SALIENT_STEP_S + min(SALIENT_S, len(samples) / rate) / 2
+    return min(samples_at(centre, rate), len(samples) - 1)
+
+
+def salient_levels_db(samples: Samples, rate: int) -> NDArray[np.float64]:
+    """Energy of 100 ms, every 10 ms, in dB; one value for what is shorter. Rumble under 60 Hz does not count."""
     step = samples_at(SALIENT_STEP_S, rate)
     high = highpass(RUMBLE_HZ, rate).apply(Audio(samples, rate)).samples
     powers = np.add.reduceat(np.square(high, dtype=np.float64), np.arange(0, len(high), step))
     width = min(round(SALIENT_S / SALIENT_STEP_S), len(powers))
     sums = np.convolve(powers, np.ones(width), "valid")
-    first = int(np.argmax(sums >= sums.max() * 10 ** (-SALIENT_TIE_DB / 10)))
-    return min(round((first + width / 2) * step), len(samples) - 1)
+    made: NDArray[np.float64] = 10 * np.log10(np.maximum(sums, 1e-30))
+    return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +178,7 @@ __all__ = [
     "db_from_amplitude",
     "master_gain",
     "peak_near",
+    "salient_levels_db",
     "salient_sample",
     "speaker_levels",
     "stretch_lufs",

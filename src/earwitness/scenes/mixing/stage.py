@@ -310,6 +310,7 @@ def mix_scene(job: MixJob) -> MixDone:
         if AUDIBLE in job.variants:
             hashes = _write_stems(job, stems_of(scene), scene.rate) if job.stems else None
             _put(job, AUDIBLE, data, _describe(scene, audio, plan, stems=hashes))
+            _remove_stale(job, audio.sha256)
         files = 1
         del data, samples
         for variant in twins:
@@ -384,6 +385,24 @@ def _remove(job: MixJob, variant: str) -> None:
             file.unlink()
 
 
+def _remove_stale(job: MixJob, sha256: str) -> None:
+    """Twins of an older mix, and its stems, go: beside the new one they would be of another scene."""
+    folders = (job.corpus / TWINS).iterdir() if (job.corpus / TWINS).is_dir() else ()
+    for variant in sorted(folder.name for folder in folders):
+        path = manifest_file(job.corpus, job.plan.id, variant)
+        if variant in job.variants or not path.is_file():
+            continue
+        try:
+            stale = read_manifest(path).audible_sha256 != sha256
+        except DataError:
+            stale = True
+        if stale:
+            _remove(job, variant)
+    if not job.stems:
+        for file in (job.corpus / STEMS / job.plan.id).glob("*.wav"):
+            file.unlink()
+
+
 def _write_stems(job: MixJob, stems: Mapping[str, Samples], rate: int) -> dict[str, str]:
     import hashlib
 
@@ -409,6 +428,8 @@ def _card(library: SoundLibrary, preset: MixPreset, form: Format, report: MixRep
             "version": preset.version,
             "hash": preset.hash,
             "same_for_all_reactions": preset.same_for_all,
+            "over_ambience_db": preset.events.over_ambience_db,
+            "floors": dict(preset.floors),
         },
         "library": {
             "name": library.card.name,
