@@ -7,20 +7,24 @@ ended. What a character knows of the truth it reads from the manifests and dialo
 * ``deaf`` understands every word and no sound: it knows the scene by its talk, whatever sounds were removed.
 * ``always-pivot`` says pivot, or the first option where there is none. ``random`` draws from what it was sent.
 * ``echo`` repeats the question. ``refuse`` declines.
+* ``by-name`` is whichever of them the request names as its model: one server for all.
 """
 
 from __future__ import annotations
 
 import argparse
+import base64
+import binascii
 import hashlib
 import random
 import re
 import signal
 import sys
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from earwitness.scenes.bank_names import Namer
 from earwitness.scenes.corpus import Corpus
@@ -32,6 +36,8 @@ from tests.standins.loopback import Act, Call, json_act
 from tests.standins.openai_server import OpenAIServer, _Invalid, completion
 
 CHARACTERS = ("perfect", "deaf", "always-pivot", "random", "echo", "refuse")
+BY_NAME = "by-name"
+SILENT_DBFS = -119.0
 _OPTION = re.compile(r"^([A-D])\) (.+)$", re.MULTILINE)
 _TIME = re.compile(r"(?:at|second) (\d+\.\d)")
 
@@ -46,14 +52,22 @@ class Known:
 
 @lru_cache(maxsize=4)
 def known_files(corpus: Path) -> dict[str, Known]:
-    """Every mix and twin of a corpus by the hash of its samples."""
+    """Every mix and twin of a corpus by the hash of its file, as the manifests have it."""
     dialogues = {dialogue.scenario: dialogue for dialogue in Corpus(corpus).dialogues()}
     found = {}
     for path in sorted((*corpus.glob("mixes/*.json"), *corpus.glob("twins/*/*.json"))):
         manifest = read_manifest(path)
-        heard = listen((corpus / manifest.audio.file).read_bytes())
-        found[heard.sha256] = Known(manifest, dialogues[manifest.scene])
+        found[manifest.audio.sha256] = Known(manifest, dialogues[manifest.scene])
     return found
+
+
+@lru_cache(maxsize=4)
+def known_samples(corpus: Path) -> dict[str, str]:
+    """Hash of the file by hash of its samples, for audio that was sent in another format."""
+    return {
+        listen((corpus / known.manifest.audio.file).read_bytes()).sha256: sha256
+        for sha256, known in known_files(corpus).items()
+    }
 
 
 class SceneServer(OpenAIServer):
@@ -61,7 +75,8 @@ class SceneServer(OpenAIServer):
 
     def __init__(self, corpus: Path, character: str, port: int = 0) -> None:
         super().__init__(port=port, formats=("wav", "mp3", "flac"))
-        assert character in CHARACTERS
+        assert character in (*CHARACTERS, BY_NAME)
+        self.corpus = corpus
         self.part = character
         opened = Corpus(corpus)
         self.bank = opened.bank()
@@ -79,20 +94,39 @@ class SceneServer(OpenAIServer):
             asked = self._read(call)
         except _Invalid as problem:
             return problem.act
-        self.asked.append(asked)
-        return json_act(completion(self.answer(asked.prompt, asked.audio)))
+        if self.keep_bodies:
+            self.asked.append(asked)
+        part = asked.model if self.part == BY_NAME else self.part
+        return json_act(completion(self.answer(asked.prompt, asked.audio, part)))
+
+    def _audio(self, part: dict[str, Any]) -> Heard:
+        """A file of the corpus is known by its bytes; anything else is decoded as a service would."""
+        if part.get("type") == "input_audio" and part["input_audio"]["format"] in self.formats:
+            try:
+                data = base64.b64decode(part["input_audio"]["data"])
+            except binascii.Error:
+                return super()._audio(part)
+            sha256 = hashlib.sha256(data).hexdigest()
+            if sha256 in self.known:
+                audio = self.known[sha256].manifest.audio
+                kind = part["input_audio"]["format"]
+                return Heard(audio.duration_s, audio.rate_hz, kind, 0.0, None, sha256)
+        heard = super()._audio(part)
+        if heard.level_dbfs <= SILENT_DBFS:
+            return heard
+        return replace(heard, sha256=known_samples(self.corpus).get(heard.sha256, heard.sha256))
 
     # --- characters
 
-    def answer(self, prompt: str, audio: Heard | None) -> str:
+    def answer(self, prompt: str, audio: Heard | None, part: str) -> str:
         options = dict(_OPTION.findall(prompt))
-        if self.part == "echo":
+        if part == "echo":
             return prompt
-        if self.part == "refuse":
+        if part == "refuse":
             return "I'm sorry, but I can't help with that."
-        if self.part == "always-pivot":
+        if part == "always-pivot":
             return next((k for k, shown in options.items() if shown.startswith("pivot")), "A")
-        if self.part == "random":
+        if part == "random":
             sent = f"{prompt} {audio.sha256 if audio else ''}"
             choices = list(options) or ["yes", "no"]
             drawn = random.Random(hashlib.sha256(sent.encode()).digest())
@@ -100,9 +134,7 @@ class SceneServer(OpenAIServer):
         known = self.known.get(audio.sha256) if audio else self._by_script(prompt)
         if known is None:
             return "A" if options else "no"
-        return self._informed(
-            prompt, options, known, hears=self.part == "perfect" and audio is not None
-        )
+        return self._informed(prompt, options, known, hears=part == "perfect" and audio is not None)
 
     def _informed(self, prompt: str, options: dict[str, str], known: Known, *, hears: bool) -> str:
         manifest = known.manifest
@@ -166,7 +198,7 @@ class SceneServer(OpenAIServer):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpus", type=Path)
-    parser.add_argument("--character", choices=CHARACTERS, default="perfect")
+    parser.add_argument("--character", choices=(*CHARACTERS, BY_NAME), default="perfect")
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
     given = parser.parse_args()
     ended = threading.Event()
