@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -13,10 +14,11 @@ from earwitness.cli import build_app
 from earwitness.errors import EarwitnessError, MissingExtraError, UsageError
 from earwitness.models.embedders import packaged
 from earwitness.scenes.bank import Bank, load_bank
-from earwitness.scenes.corpus import Corpus
+from earwitness.scenes.corpus import COMPARED, Corpus
 from earwitness.scenes.recovery import JudgeFamilyError, case_of
 from earwitness.scenes.recovery_gate import check_verdicts
 from earwitness.scenes.recovery_threshold import ThresholdError
+from earwitness.scenes.writers.prompts import FOLDER as PROMPTS
 from tests.scenes.writing_cases import small_corpus
 from tests.standins.embedding_server import EmbeddingServer
 from tests.standins.judge_server import JudgeServer
@@ -278,3 +280,64 @@ def test_without_the_extra_the_reader_names_it(monkeypatch: pytest.MonkeyPatch) 
             "--snippets",
             str(GOLDEN / "reaction_snippets.yaml"),
         )
+
+
+def compared(folder: Path) -> dict[str, bytes]:
+    return {name: (folder / name).read_bytes() for name in COMPARED}
+
+
+def test_shards_together_give_what_one_run_gives(tmp_path: Path, bank: Bank) -> None:
+    whole = small_corpus(tmp_path / "whole", bank, 3, 2).corpus.folder
+    run("write", str(whole), "--workers", "1")
+    parts = shutil.copytree(whole, tmp_path / "parts")
+    options = ["--workers", "1", "--tau", "0.2", "--embedder", "local/wordllama"]
+    run("filter", str(whole), *options)
+    # Something was written again, else shards would have nothing to agree on.
+    assert '"rejected"' in (whole / "attempts.jsonl").read_text()
+    written = compared(parts)
+    for shard in ("2/2", "1/2"):
+        result = run("filter", str(parts), *options, "--shard", shard)
+        assert "3 of 3 dialogues" in result.stdout
+    # Shards only add to logs of their own.
+    assert compared(parts) == written
+    assert not (parts / "recovery.json").exists()
+    assert not (parts / "verdicts.jsonl").exists()
+    joined = json.loads(run("filter", str(parts), *options, "--json").stdout)
+    assert joined["judged_now"] == 0
+    assert compared(parts) == compared(whole)
+    assert (parts / "recovery.json").read_bytes() == (whole / "recovery.json").read_bytes()
+    assert run("validate", str(parts), "--workers", "1").exit_code == 0
+    with pytest.raises(UsageError, match="--limit and --shard"):
+        run("filter", str(parts), "--shard", "1/2", "--limit", "3")
+
+
+def test_shards_of_a_model_judge_buy_no_verdict_twice(written: Path, bank: Bank) -> None:
+    with JudgeServer(truth_of(written, bank)) as server:
+        for shard in ("1/2", "2/2"):
+            run("filter", str(written), *by(server, "--tau", "0.9", "--shard", shard))
+        assert len(server.shown) == 4
+        # Verdicts gone, raw replies left: even then nobody is asked.
+        for path in (written / "shards").glob("*/verdicts.jsonl"):
+            path.unlink()
+        assert run("filter", str(written), *by(server, "--tau", "0.9")).exit_code == 0
+        assert len(server.shown) == 4
+    assert len(Corpus(written).dialogues()) == 4
+
+
+def test_a_judges_prompt_is_kept_with_the_corpus(written: Path, bank: Bank, tmp_path: Path) -> None:
+    shipped = (PROMPTS / "judge.yaml").read_text()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "judge.yaml").write_text(shipped.replace('version: "1"', 'version: "9"'))
+    with JudgeServer(truth_of(written, bank)) as server:
+        options = by(server, "--tau", "0.9")
+        run("filter", str(written), *options, "--prompts", str(tmp_path / "mine"))
+        first = (written / "corpus.yaml").read_bytes()
+        assert b"scene-judge/9" in first
+        again = json.loads(run("filter", str(written), *options, "--json").stdout)
+        assert again["judged_now"] == 0
+        assert (written / "corpus.yaml").read_bytes() == first
+        run("filter", str(written), *options, "--prompts", "default")
+        assert b"scene-judge/1" in (written / "corpus.yaml").read_bytes()
+        assert not (written / "prompts" / "judge.yaml").exists()
+    with pytest.raises(UsageError, match="given with offline/reader, which asks nobody"):
+        run("filter", str(written), "--prompts", str(tmp_path / "mine"))

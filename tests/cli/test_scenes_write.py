@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from earwitness.errors import DataError, EarwitnessError, UsageError
 from earwitness.scenes import writing_loop
 from earwitness.scenes.bank import Bank, load_bank
 from earwitness.scenes.writers import offline
+from earwitness.scenes.writers.prompts import FOLDER as PROMPTS
 from tests.scenes.writing_cases import small_corpus
 from tests.standins.writer_server import WriterServer
 
@@ -142,3 +145,60 @@ def test_the_phrasebook_writes_without_network_on_any_number_of_processes(
     run("write", str(part), "--workers", "1", "--limit", "20")
     whole = (one / "dialogues.jsonl").read_text().splitlines()
     assert (part / "dialogues.jsonl").read_text().splitlines() == whole[:20]
+
+
+def own_prompts(folder: Path, version: str) -> Path:
+    folder.mkdir()
+    for path in PROMPTS.glob("*.yaml"):
+        text = path.read_text()
+        (folder / path.name).write_text(re.sub(r'version: "\d+"', f'version: "{version}"', text))
+    return folder
+
+
+def test_prompts_of_ones_own_are_kept_with_the_corpus(
+    folder: Path, server: WriterServer, tmp_path: Path
+) -> None:
+    mine = own_prompts(tmp_path / "mine", "7")
+    run(
+        "write",
+        str(folder),
+        *by_model(server, "-M", "family=w", "--prompts", str(mine), "--limit", "2"),
+    )
+    assert "scene-dialogue/7" in (folder / "corpus.yaml").read_text()
+    shutil.rmtree(mine)
+    asked = len(server.calls)
+    # Whoever goes on asks with the same words, though the folder is gone and nobody names it.
+    done = json.loads(run("write", str(folder), "--workers", "1", "--json").stdout)
+    assert done["dialogues"] == 4
+    assert len(server.calls) == asked + 4
+    assert "scene-dialogue/7" in (folder / "corpus.yaml").read_text()
+    # The same holds for a stage that has scenes written again, however that ends.
+    result = run("filter", str(folder), "--workers", "1", "--tau", "-1", "--limit", "1", "--json")
+    assert json.loads(result.stdout)["places"] == 1
+    assert "scene-dialogue/7" in (folder / "corpus.yaml").read_text()
+
+
+def test_other_prompts_than_those_of_the_corpus_are_refused(
+    folder: Path, server: WriterServer, tmp_path: Path
+) -> None:
+    run("write", str(folder), *by_model(server, "-M", "family=w"))
+    other = own_prompts(tmp_path / "other", "8")
+    with pytest.raises(
+        UsageError,
+        match=r"written with other prompts of the writer \(.*scene-dialogue/2 \w{8}.*\), and these are .*/8.*"
+        r"Leave --prompts out to go on with those of the corpus",
+    ):
+        run("write", str(folder), "--prompts", str(other))
+    assert not (folder / "prompts").exists()
+    assert run("write", str(folder), "--prompts", str(other), "--replace").exit_code == 0
+    assert (folder / "prompts" / "dialogue.yaml").read_bytes() == (
+        other / "dialogue.yaml"
+    ).read_bytes()
+    # An edited copy is noticed; those that ship can be asked for again.
+    (folder / "prompts" / "topic.yaml").write_text((PROMPTS / "topic.yaml").read_text())
+    with pytest.raises(UsageError, match="other prompts"):
+        run("write", str(folder))
+    assert run("write", str(folder), "--prompts", "default", "--replace").exit_code == 0
+    assert not list((folder / "prompts").iterdir())
+    with pytest.raises(UsageError, match="given with offline/phrasebook, which asks nobody"):
+        run("write", str(folder), "--writer", "offline/phrasebook", "--prompts", str(other))

@@ -7,6 +7,28 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from earwitness.cli.scenes_calls import (
+    AsJson,
+    BankFolder,
+    Concurrency,
+    Limit,
+    MaxCalls,
+    MaxCost,
+    MaxRetries,
+    ModelsFile,
+    Price,
+    Rate,
+    Shard,
+    Timeout,
+    Workers,
+    call_settings,
+    end_by_what_is_left,
+    progress_bar,
+    prompts_folder,
+    shard_of,
+    usage_words,
+)
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -76,32 +98,29 @@ def filter_corpus(
         show_default="3",
         help="Times a transcript is put to a judge that gives no verdict.",
     ),
-    bank: Path | None = typer.Option(
-        None, "--bank", metavar="DIR", show_default="the bank that ships", help="Bank of the plan."
-    ),
+    bank: BankFolder = None,
     prompts: Path | None = typer.Option(
-        None, "--prompts", metavar="DIR", help="Folder with a judge.yaml of yours."
+        None,
+        "--prompts",
+        metavar="DIR|default",
+        show_default="that of the corpus, or that ships",
+        help="Folder with a judge.yaml of yours; kept in the corpus.",
     ),
-    models_file: Path | None = typer.Option(
-        None, help="File of named models [default: models.yaml]."
-    ),
-    limit: int | None = typer.Option(None, min=1, help="Only the first N scenes."),
-    workers: int | None = typer.Option(None, min=1, help="Processes [default: one per processor]."),
-    concurrency: int = typer.Option(8, min=1, help="Calls at the same time."),
-    max_retries: int = typer.Option(5, min=0, help="Further tries of a call that failed."),
-    rate: float | None = typer.Option(None, min=0.01, help="Calls a minute at most."),
-    timeout: float = typer.Option(600.0, min=0.1, help="Seconds to wait for one reply."),
-    max_calls: int | None = typer.Option(None, min=1, help="Stop before more calls than this."),
-    max_cost: float | None = typer.Option(
-        None, min=0, help="Stop before more US dollars than this."
-    ),
-    price: str | None = typer.Option(
-        None, help="input=2.5,output=10 (USD per million tokens), call=..."
-    ),
+    models_file: ModelsFile = None,
+    limit: Limit = None,
+    shard: Shard = None,
+    workers: Workers = None,
+    concurrency: Concurrency = 8,
+    max_retries: MaxRetries = 5,
+    rate: Rate = None,
+    timeout: Timeout = 600.0,
+    max_calls: MaxCalls = None,
+    max_cost: MaxCost = None,
+    price: Price = None,
     replace: bool = typer.Option(
         False, "--replace", help="Go on although another writer's dialogues are there."
     ),
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of text."),
+    as_json: AsJson = False,
 ) -> None:
     """Keep the dialogues whose topic and reactions an independent judge recovers from the words.
 
@@ -112,6 +131,9 @@ def filter_corpus(
 
     Stopped at any moment, the command goes on where it was: verdicts are kept by content (verdicts.jsonl), raw
     replies in judge_calls.jsonl, figures in recovery.json. Exits with 3 while scenes wait, with 1 when places stay empty.
+
+    With --shard each of N processes judges its part (and has it written again); the run without it that follows
+    finds every verdict and puts the corpus together, the same as without shards.
 
     [bold]Examples:[/]
 
@@ -125,10 +147,7 @@ def filter_corpus(
 
     from rich.console import Console
 
-    from earwitness.cli.scenes_write import progress_bar
     from earwitness.models.options import parse_options
-    from earwitness.runs.budgets import parse_price
-    from earwitness.runs.runner import RunnerSettings
     from earwitness.scenes.corpus import Corpus
     from earwitness.scenes.corpus_writing import order_of
     from earwitness.scenes.recovery_filter import (
@@ -140,17 +159,18 @@ def filter_corpus(
 
     corpus = Corpus(folder)
     loaded = corpus.bank(bank)
-    calls = RunnerSettings(
-        concurrency=concurrency,
-        max_retries=max_retries,
-        calls_per_minute=rate,
-        call_timeout_s=timeout,
-        max_calls=max_calls,
-        max_cost_usd=max_cost,
-        price=parse_price(price) if price else None,
-    )
+    calls = call_settings(
+        concurrency=concurrency, max_retries=max_retries, rate=rate, timeout=timeout,
+        max_calls=max_calls, max_cost=max_cost, price=price,
+    )  # fmt: skip
     order = order_of(
-        corpus, limit=limit, workers=workers, calls=calls, models_file=models_file, replace=replace
+        corpus,
+        limit=limit,
+        shard=shard_of(shard, limit),
+        workers=workers,
+        calls=calls,
+        models_file=models_file,
+        replace=replace,
     )
     order = _rewritten(order, writer, parse_options(writer_option))
     if max_attempts:
@@ -162,7 +182,7 @@ def filter_corpus(
         embedder_options=parse_options(embedder_option),
         tau=tau,
         asks=asks,
-        prompts=prompts,
+        prompts=prompts_folder(prompts),
     )
     console = Console(stderr=True)
     meter = Meter()
@@ -226,25 +246,7 @@ def _finish(
         typer.echo(json.dumps(summary, ensure_ascii=False, indent=2))
     else:
         _print_report(corpus, result, filtered.figures, filtered.threshold, judged, meter)
-    if meter.stopped:
-        console.print(f"[bold red]stopped[/] {meter.stopped}", highlight=False)
-    if failed:
-        name, reason = next(iter(failed.items()))
-        console.print(
-            f"[yellow]incomplete[/] {len(failed)} scenes wait; {name}: {reason}",
-            highlight=False,
-            soft_wrap=True,
-        )
-        console.print("Run the same command again to go on.", highlight=False)
-        raise typer.Exit(3)
-    if lost:
-        console.print(
-            f"[bold red]error[/] {len(lost)} places stay empty, such as {lost[0]}; more attempts "
-            "(--max-attempts, --max-refills), another writer or another judge may fill them.",
-            highlight=False,
-            soft_wrap=True,
-        )
-        raise typer.Exit(1)
+    end_by_what_is_left(result, meter, console, help_with=", another writer or another judge")
 
 
 def _print_report(
@@ -259,7 +261,6 @@ def _print_report(
     from rich.table import Table
 
     from earwitness.cli.recovery_tables import percent, print_confusion
-    from earwitness.cli.scenes_write import usage_words
 
     console = Console(highlight=False, soft_wrap=True)
     console.print(f"first drafts accepted      {percent(figures.accepted)}")

@@ -7,6 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from earwitness.cli.scenes_calls import (
+    AsJson,
+    Concurrency,
+    MaxRetries,
+    ModelsFile,
+    Rate,
+    Timeout,
+    call_settings,
+)
+
 if TYPE_CHECKING:
     from earwitness.scenes.recovery_trial import Trial
 
@@ -40,7 +50,7 @@ def calibrate_topic(
     plot: Path | None = typer.Option(
         None, "--plot", metavar="FILE", help="Where to draw the ROC curve, as SVG."
     ),
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of text."),
+    as_json: AsJson = False,
 ) -> None:
     """Find how near a recovered topic must be to the planned one.
 
@@ -142,14 +152,12 @@ def judge_test(
         show_default="3",
         help="Times a snippet is put to a judge that gives no verdict.",
     ),
-    models_file: Path | None = typer.Option(
-        None, help="File of named models [default: models.yaml]."
-    ),
-    concurrency: int = typer.Option(8, min=1, help="Calls at the same time."),
-    max_retries: int = typer.Option(5, min=0, help="Further tries of a call that failed."),
-    rate: float | None = typer.Option(None, min=0.01, help="Calls a minute at most."),
-    timeout: float = typer.Option(600.0, min=0.1, help="Seconds to wait for one reply."),
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of text."),
+    models_file: ModelsFile = None,
+    concurrency: Concurrency = 8,
+    max_retries: MaxRetries = 5,
+    rate: Rate = None,
+    timeout: Timeout = 600.0,
+    as_json: AsJson = False,
 ) -> None:
     """Score a judge on labelled snippets of talk that belong to no corpus.
 
@@ -169,7 +177,6 @@ def judge_test(
     from rich.console import Console
 
     from earwitness.models.options import parse_options
-    from earwitness.runs.runner import RunnerSettings
     from earwitness.scenes.bank import load_bank
     from earwitness.scenes.recovery_opening import opened_judge
     from earwitness.scenes.recovery_trial import try_judge
@@ -184,11 +191,8 @@ def judge_test(
             parse_options(option),
             words,
             store or Path(scratch) / "calls.jsonl",
-            settings=RunnerSettings(
-                concurrency=concurrency,
-                max_retries=max_retries,
-                calls_per_minute=rate,
-                call_timeout_s=timeout,
+            settings=call_settings(
+                concurrency=concurrency, max_retries=max_retries, rate=rate, timeout=timeout
             ),
             prompts=prompts,
             asks=asks,

@@ -79,6 +79,8 @@ def plan(
     The plan is pure: the same options give the same bytes. Asked again with more --templates, a corpus grows
     and nothing that exists changes; options left out are those of the corpus.
 
+    There is no --shard: quotas and balance are of the whole plan, and 10,000 scenes take two seconds.
+
     [bold]Examples:[/]
 
       earwitness scenes plan --templates 100 --out corpus --report

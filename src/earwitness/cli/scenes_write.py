@@ -7,14 +7,34 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from earwitness.cli.scenes_calls import (
+    AsJson,
+    BankFolder,
+    Concurrency,
+    Limit,
+    MaxCalls,
+    MaxCost,
+    MaxRetries,
+    ModelsFile,
+    Price,
+    Rate,
+    Shard,
+    Timeout,
+    Workers,
+    call_settings,
+    end_by_what_is_left,
+    progress_bar,
+    prompts_folder,
+    shard_of,
+    usage_words,
+)
 
+if TYPE_CHECKING:
     from rich.console import Console
 
     from earwitness.scenes.corpus import Corpus
     from earwitness.scenes.writers.calls import Meter
-    from earwitness.scenes.writing_loop import LoopProgress, WritingResult
+    from earwitness.scenes.writing_loop import WritingResult
 
 
 def register_write(group: typer.Typer) -> None:
@@ -45,41 +65,35 @@ def write(
         "--templates-writer",
         help="A model for the situations, instead of those of the bank.",
     ),
-    bank: Path | None = typer.Option(
-        None, "--bank", metavar="DIR", show_default="the bank that ships", help="Bank of the plan."
-    ),
+    bank: BankFolder = None,
     prompts: Path | None = typer.Option(
-        None, "--prompts", metavar="DIR", help="Prompts of yours: topic, dialogue, templates .yaml."
+        None,
+        "--prompts",
+        metavar="DIR|default",
+        show_default="those of the corpus, or that ship",
+        help="Prompts of yours: topic, dialogue, templates .yaml; kept in the corpus.",
     ),
-    models_file: Path | None = typer.Option(
-        None, help="File of named models [default: models.yaml]."
-    ),
-    limit: int | None = typer.Option(None, min=1, help="Only the first N scenes."),
+    models_file: ModelsFile = None,
+    limit: Limit = None,
     max_attempts: int | None = typer.Option(
         None, min=1, show_default="5", help="Drafts of a scene before it is abandoned."
     ),
     max_refills: int | None = typer.Option(
         None, min=0, show_default="3", help="Fresh scenes tried in place of an abandoned one."
     ),
-    shard: str | None = typer.Option(
-        None, "--shard", metavar="I/N", help="Only every N-th scene, into logs of its own."
-    ),
-    workers: int | None = typer.Option(None, min=1, help="Processes [default: one per processor]."),
-    concurrency: int = typer.Option(8, min=1, help="Calls at the same time."),
-    max_retries: int = typer.Option(5, min=0, help="Further tries of a call that failed."),
-    rate: float | None = typer.Option(None, min=0.01, help="Calls a minute at most."),
-    timeout: float = typer.Option(600.0, min=0.1, help="Seconds to wait for one reply."),
-    max_calls: int | None = typer.Option(None, min=1, help="Stop before more calls than this."),
-    max_cost: float | None = typer.Option(
-        None, min=0, help="Stop before more US dollars than this."
-    ),
-    price: str | None = typer.Option(
-        None, help="input=2.5,output=10 (USD per million tokens), call=..."
-    ),
+    shard: Shard = None,
+    workers: Workers = None,
+    concurrency: Concurrency = 8,
+    max_retries: MaxRetries = 5,
+    rate: Rate = None,
+    timeout: Timeout = 600.0,
+    max_calls: MaxCalls = None,
+    max_cost: MaxCost = None,
+    price: Price = None,
     replace: bool = typer.Option(
         False, "--replace", help="Write anew what another writer has written."
     ),
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of text."),
+    as_json: AsJson = False,
 ) -> None:
     """Write a topic and a dialogue for every scene of a plan.
 
@@ -101,10 +115,7 @@ def write(
 
     from rich.console import Console
 
-    from earwitness.errors import UsageError
     from earwitness.models.options import parse_options
-    from earwitness.runs.budgets import parse_price
-    from earwitness.runs.runner import RunnerSettings
     from earwitness.scenes.corpus import Corpus
     from earwitness.scenes.corpus_config import LoopUsed
     from earwitness.scenes.corpus_writing import PHRASEBOOK, WritingOrder, write_corpus
@@ -130,23 +141,21 @@ def write(
             max_refills=used.max_refills if max_refills is None else max_refills,
         ),
         limit=limit,
-        shard=_shard(shard),
+        shard=shard_of(shard, limit),
         workers=workers,
-        calls=RunnerSettings(
+        calls=call_settings(
             concurrency=concurrency,
             max_retries=max_retries,
-            calls_per_minute=rate,
-            call_timeout_s=timeout,
+            rate=rate,
+            timeout=timeout,
             max_calls=max_calls,
-            max_cost_usd=max_cost,
-            price=parse_price(price) if price else None,
+            max_cost=max_cost,
+            price=price,
         ),
-        prompts=prompts,
+        prompts=prompts_folder(prompts),
         models_file=models_file,
         replace=replace,
     )
-    if order.limit and order.shard:
-        raise UsageError("--limit and --shard", "both given", "one of them")
     loaded = corpus.bank(bank)
     console = Console(stderr=True)
     if config.judge is not None and shard is None:
@@ -162,80 +171,6 @@ def write(
             write_corpus(corpus, loaded, order, bank_folder=bank, on_progress=show, meter=meter)
         )
     finish(corpus, result, meter, console, as_json=as_json, shard=order.shard is not None)
-
-
-def _shard(text: str | None) -> tuple[int, int] | None:
-    from earwitness.errors import UsageError
-
-    if text is None:
-        return None
-    first, slash, second = text.partition("/")
-    if not slash or not first.isdigit() or not second.isdigit():
-        raise UsageError("--shard", repr(text), "I/N, such as 1/8")
-    number, of = int(first), int(second)
-    if not 1 <= number <= of:
-        raise UsageError("--shard", repr(text), f"a number from 1/{of} to {of}/{of}")
-    return number, of
-
-
-class progress_bar:  # noqa: N801
-    """A line that shows stage, scenes, attempts, tokens and cost; use as a context manager."""
-
-    def __init__(self, console: Console, meter: Meter) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-        from rich.progress import Progress as Bars
-
-        self._meter = meter
-        self._bars = Bars(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[detail]}"),
-            console=console,
-        )
-        self._last: LoopProgress | None = None
-        meter.on_change = self._metered
-
-    def __enter__(self) -> Callable[[LoopProgress], None]:
-        self._bars.start()
-        self._line = self._bars.add_task("starting", total=None, detail="")
-        return self._show
-
-    def __exit__(self, *problem: object) -> None:
-        self._bars.stop()
-
-    def _metered(self, meter: Meter) -> None:
-        del meter
-        if self._last is not None:
-            self._show(self._last)
-
-    def _show(self, progress: LoopProgress) -> None:
-        self._last = progress
-        detail = [f"{progress.accepted} of {progress.places} stand"]
-        if progress.rejected:
-            detail.append(f"{progress.rejected.total()} faults")
-        if progress.abandoned:
-            detail.append(f"{progress.abandoned} abandoned")
-        detail += usage_words(self._meter)
-        if self._meter.waiting:
-            detail.append(self._meter.waiting)
-        self._bars.update(
-            self._line,
-            description=progress.stage,
-            completed=progress.done,
-            total=progress.of,
-            detail=", ".join(detail),
-        )
-
-
-def usage_words(meter: Meter) -> list[str]:
-    """Calls, tokens and cost in words; nothing where nothing was asked."""
-    if not meter.calls:
-        return []
-    words = [f"{meter.calls} calls", f"{meter.input_tokens:,}+{meter.output_tokens:,} tokens"]
-    if meter.cost_usd:
-        words.append(f"{meter.cost_usd:.4f} USD")
-    return words
 
 
 def finish(
@@ -274,24 +209,7 @@ def finish(
         typer.echo(json.dumps(summary, ensure_ascii=False, indent=2))
     else:
         _print_result(corpus, result, meter, shard=shard)
-    if meter.stopped:
-        console.print(f"[bold red]stopped[/] {meter.stopped}", highlight=False, markup=True)
-    if failed:
-        name, reason = next(iter(failed.items()))
-        console.print(
-            f"[yellow]incomplete[/] {len(failed)} scenes wait; {name}: {reason}", highlight=False,
-            soft_wrap=True,
-        )  # fmt: skip
-        console.print("Run the same command again to go on.", highlight=False)
-        raise typer.Exit(3)
-    if lost:
-        console.print(
-            f"[bold red]error[/] {len(lost)} places stay empty, such as {lost[0]}; more attempts "
-            "(--max-attempts, --max-refills) or another writer may fill them.",
-            highlight=False,
-            soft_wrap=True,
-        )
-        raise typer.Exit(1)
+    end_by_what_is_left(result, meter, console, help_with=" or another writer")
 
 
 def _print_result(corpus: Corpus, result: WritingResult, meter: Meter, *, shard: bool) -> None:

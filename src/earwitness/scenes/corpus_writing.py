@@ -40,10 +40,12 @@ from earwitness.scenes.corpus import (
     write_templates,
 )
 from earwitness.scenes.corpus_config import CorpusConfig, LoopUsed, WriterUsed, versions_in_use
+from earwitness.scenes.corpus_prompts import KEPT, keep_prompts, prompts_in_use
 from earwitness.scenes.dialogue_records import Dialogue, dialogue_to_json
 from earwitness.scenes.plan import template_order
 from earwitness.scenes.scenario import Scenario
 from earwitness.scenes.writers.calls import Meter, TextCaller
+from earwitness.scenes.writers.prompts import FOLDER, NAMES, WriterPrompts
 from earwitness.scenes.writing import Gate, Violation, Writer
 from earwitness.scenes.writing_loop import (
     LoopProgress,
@@ -65,6 +67,7 @@ class WritingOrder:
     topic_writer, templates_writer: None means the writer of the dialogues, and the bank's own situations.
     limit: only the first so many places.
     shard: ``(i, n)``, ``i`` from 1: every ``n``-th place, for logs of its own.
+    prompts: folder with prompts of the user's own; None means those kept in the corpus, else what ships.
     replace: go on although another writer's dialogues are there.
     """
 
@@ -134,13 +137,15 @@ async def write_corpus(
     scenarios = corpus.scenarios()[: order.limit]
     if order.shard is not None:
         scenarios = scenarios[order.shard[0] - 1 :: order.shard[1]]
-    logs = _logs_folder(corpus, order.shard)
+    logs = logs_folder(corpus, order.shard)
     with corpus.lock(shared=order.shard is not None), contextlib.ExitStack() as stack:
         journal = stack.enter_context(_journal(logs))
         ledgers = _Ledgers(corpus, logs, stack)
         team = _open_team(corpus, bank, order, ledgers, meter or Meter(), bank_folder)
         try:
             config = _config_for(corpus, order, team)
+            if team.prompts is not None:
+                keep_prompts(corpus, team.prompts, NAMES, FOLDER)
             if order.shard is None:
                 unjudged = config if gate else config.model_copy(update={"judge": None})
                 write_atomically(corpus.path(CONFIG), unjudged.to_yaml())
@@ -175,7 +180,8 @@ def _put(corpus: Corpus, result: WritingResult) -> None:
     write_dialogues(corpus.path(DIALOGUES), result.dialogues)
 
 
-def _logs_folder(corpus: Corpus, shard: tuple[int, int] | None) -> Path:
+def logs_folder(corpus: Corpus, shard: tuple[int, int] | None) -> Path:
+    """Where a run keeps its logs: in the corpus, or in a folder of the shard's own below it."""
     if shard is None:
         return corpus.folder
     return corpus.folder / SHARDS / f"{shard[0]:04d}-of-{shard[1]:04d}"
@@ -204,11 +210,12 @@ class _Ledgers:
 
 @dataclass(frozen=True, slots=True)
 class _Team:
-    """The writers of a run, and what ``corpus.yaml`` says of them."""
+    """The writers of a run, what ``corpus.yaml`` says of them, and the folder of their prompts if they have any."""
 
     writer: Writer
     templates: TemplateSource
     used: Mapping[str, WriterUsed | None]
+    prompts: Path | None
     closing: tuple[TextCaller, ...] = ()
 
     async def aclose(self) -> None:
@@ -225,11 +232,11 @@ def _open_team(
     meter: Meter,
     bank_folder: Path | None,
 ) -> _Team:
-    from earwitness.scenes.writers.prompts import FOLDER, WriterPrompts
     from earwitness.scenes.writers.templates import BankTemplates, ChatTemplates
 
     seed = corpus.config.seed
-    prompts = WriterPrompts(bank, seed, order.prompts or FOLDER)
+    folder = prompts_in_use(corpus, order.prompts, NAMES, FOLDER)
+    prompts = WriterPrompts(bank, seed, folder)
 
     def caller(name: str, part: str) -> TextCaller:
         from earwitness.models.registry import open_text_model
@@ -262,7 +269,8 @@ def _open_team(
         settings=dict(writer.settings),
         prompts=dict(writer.prompts),
     )
-    return _Team(writer, templates, used, tuple(closing))
+    asks = order.writer.partition("/")[0] != "offline"
+    return _Team(writer, templates, used, folder if asks else None, tuple(closing))
 
 
 def _open_writer(
@@ -305,6 +313,12 @@ def _open_offline(order: WritingOrder, bank: Bank, seed: int, bank_folder: Path 
                 f"{other} beside {NAME}, which composes situation, topic and talk together",
                 "a model as --writer too, or neither",
             )
+    if order.prompts is not None:
+        raise UsageError(
+            "--prompts",
+            f"given with {NAME}, which asks nobody",
+            "a model as --writer, or no prompts",
+        )
     if order.options:
         raise UsageError(NAME, f"option {next(iter(order.options))!r}", "no options")
     return PhrasebookWriter(bank, seed, bank_folder=bank_folder, workers=order.workers)
@@ -335,10 +349,19 @@ def _config_for(corpus: Corpus, order: WritingOrder, team: _Team) -> CorpusConfi
         for name, now in team.used.items():
             before = getattr(config, name)
             if _identity(before) != _identity(now):
+                part = name.replace("_", " ")
+                if before and now and _identity(before)[:-1] == _identity(now)[:-1]:
+                    raise UsageError(
+                        str(corpus.folder),
+                        f"was written with other prompts of the {part} ({_prompts_of(before)}), and these are "
+                        f"{_prompts_of(now)}",
+                        wanted="the same prompts",
+                        next_step=f"Leave --prompts out to go on with those of the corpus (in {KEPT}/), or have "
+                        "everything written anew with --replace (stored replies stay).",
+                    )
                 raise UsageError(
                     str(corpus.folder),
-                    f"was written with {_says(before)} as {name.replace('_', ' ')}, and this is "
-                    f"{_says(now)}",
+                    f"was written with {_says(before)} as {part}, and this is {_says(now)}",
                     wanted="the same writers and settings",
                     next_step="Repeat the earlier options, or have everything written anew with "
                     "--replace (stored replies stay).",
@@ -351,6 +374,10 @@ def _config_for(corpus: Corpus, order: WritingOrder, team: _Team) -> CorpusConfi
 def _identity(used: WriterUsed | None) -> Any:
     # Options that change nothing of what is written (a time-out) may differ.
     return None if used is None else (used.name, used.family, used.settings, used.prompts)
+
+
+def _prompts_of(used: WriterUsed) -> str:
+    return ", ".join(f"{name} {digest_[:8]}" for name, digest_ in used.prompts.items())
 
 
 def _says(used: WriterUsed | None) -> str:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from earwitness.scenes.writers.calls import TextCaller
 
 TASK = "scene-judging"
+JUDGE_PROMPT = "judge"
+"""Name of the prompt, a file beside those of writers."""
 ASKS = 3
 """Times a transcript is put to the judge before it counts as one it gave no verdict on."""
 _KEY_LENGTH = 16
@@ -96,7 +98,7 @@ class ChatJudge:
 
     def __init__(self, caller: TextCaller, *, folder: Path | None = None, asks: int = ASKS) -> None:
         self._caller = caller
-        self._path = (folder or FOLDER) / "judge.yaml"
+        self._path = (folder or FOLDER) / f"{JUDGE_PROMPT}.yaml"
         self._asks = asks
         _ = self._file
 

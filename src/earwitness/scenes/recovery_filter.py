@@ -15,12 +15,15 @@ from earwitness.errors import UsageError
 from earwitness.runs.folder import write_atomically
 from earwitness.scenes.bank import Bank
 from earwitness.scenes.corpus import VERDICTS, Corpus
-from earwitness.scenes.corpus_writing import WritingOrder, write_corpus
+from earwitness.scenes.corpus_prompts import keep_prompts, prompts_in_use
+from earwitness.scenes.corpus_writing import WritingOrder, logs_folder, write_corpus
 from earwitness.scenes.recovery import refuse_related
+from earwitness.scenes.recovery_chat import JUDGE_PROMPT
 from earwitness.scenes.recovery_gate import RecoveryGate
 from earwitness.scenes.recovery_opening import JUDGE_CALLS, READER, authors_of, opened_judge
 from earwitness.scenes.recovery_report import RecoveryReport, report
 from earwitness.scenes.recovery_threshold import Threshold
+from earwitness.scenes.writers.prompts import FOLDER as PROMPTS
 from earwitness.scenes.writing_loop import LoopProgress, WritingResult
 
 if TYPE_CHECKING:
@@ -42,6 +45,7 @@ class JudgeOrder:
     embedder: None is the one that ships.
     tau: a file of ``calibrate-topic``, a number, or None: kept in the corpus, or found on the pairs that ship.
     asks: how often a transcript is put to a model that gives no verdict.
+    prompts: folder with a ``judge.yaml`` of the user's; None means the one kept in the corpus, else what ships.
     """
 
     judge: str = READER
@@ -88,7 +92,8 @@ async def filter_corpus(
 
     Parameters
     ----------
-    order: who writes, and the limits of calls, for writer and judge alike.
+    order: who writes, and the limits of calls, for writer and judge alike. A shard of it judges every so-many-th
+        place into logs of its own; the run without shards that follows finds every verdict there.
     on_threshold: told tau where it was found in this run.
 
     Raises
@@ -100,14 +105,18 @@ async def filter_corpus(
     from earwitness.models.embedders.registry import open_embedder
 
     embedder = open_embedder(by.embedder, by.embedder_options)
+    logs = logs_folder(corpus, order.shard)
+    calls, verdicts = logs / JUDGE_CALLS, logs / VERDICTS
+    prompts = _judge_prompts(corpus, by)
     with opened_judge(
         by.judge,
         by.options,
         bank,
-        corpus.path(JUDGE_CALLS),
+        calls,
+        others=[path for path in corpus.logs(JUDGE_CALLS) if path != calls],
         settings=order.calls,
         meter=meter,
-        prompts=by.prompts,
+        prompts=prompts,
         asks=by.asks,
         models_file=order.models_file,
     ) as reader:
@@ -115,7 +124,10 @@ async def filter_corpus(
         threshold, is_new = await _threshold(by.tau, corpus, bank, embedder)
         if is_new and on_threshold:
             on_threshold(threshold)
-        gate = RecoveryGate(bank, reader, embedder, threshold, corpus.path(VERDICTS))
+        if prompts is not None:
+            keep_prompts(corpus, prompts, (JUDGE_PROMPT,), PROMPTS)
+        others = [path for path in corpus.logs(VERDICTS) if path != verdicts]
+        gate = RecoveryGate(bank, reader, embedder, threshold, verdicts, others)
         try:
             made = await write_corpus(
                 corpus, bank, order, gate=gate, bank_folder=bank_folder,
@@ -124,10 +136,25 @@ async def filter_corpus(
         finally:
             await gate.aclose()
         found = Filtered(made, report(made, gate.rulings, threshold.tau), threshold, gate.judged)
+    if order.shard is not None:
+        return found
     kept = found.to_json(Corpus(corpus.folder).config.judge)
     text = json.dumps(kept, ensure_ascii=False, indent=2)
     write_atomically(corpus.path(RECOVERY), text + "\n")
     return found
+
+
+def _judge_prompts(corpus: Corpus, by: JudgeOrder) -> Path | None:
+    """The folder of the judge's prompt; None for a judge that asks nobody."""
+    if by.judge.partition("/")[0] != "offline":
+        return prompts_in_use(corpus, by.prompts, (JUDGE_PROMPT,), PROMPTS)
+    if by.prompts is not None:
+        raise UsageError(
+            "--prompts",
+            f"given with {by.judge}, which asks nobody",
+            "a model as --judge, or no prompts",
+        )
+    return None
 
 
 async def _threshold(

@@ -55,19 +55,20 @@ class Ruled:
 
 @dataclass(slots=True)
 class VerdictLog:
-    """What ``verdicts.jsonl`` holds, by key; appends to it unless it is only read."""
+    """What ``verdicts.jsonl`` holds, and other such logs, by key; appends to it unless it is only read."""
 
     path: Path
     read_only: bool = False
+    others: Sequence[Path] = ()
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     cosines: dict[str, float] = field(default_factory=dict)
     _file: JsonLines | None = None
 
     def __post_init__(self) -> None:
-        if self.read_only:
-            for _, line in read_lines(self.path, "a verdict") if self.path.exists() else ():
+        for path in (*self.others, *((self.path,) if self.read_only else ())):
+            for _, line in read_lines(path, "a verdict") if path.exists() else ():
                 self._note(line, 0)
-        else:
+        if not self.read_only:
             self._file = JsonLines(
                 self.path,
                 keys=("kind", "key"),
@@ -118,6 +119,7 @@ class RecoveryGate:
     embedder: compares planned and recovered topic.
     threshold: found with this embedder.
     verdicts: the file verdicts are kept in.
+    others: files that may hold verdicts too, such as those of shards.
 
     Raises
     ------
@@ -125,7 +127,13 @@ class RecoveryGate:
     """
 
     def __init__(
-        self, bank: Bank, judge: Judge, embedder: Embedder, threshold: Threshold, verdicts: Path
+        self,
+        bank: Bank,
+        judge: Judge,
+        embedder: Embedder,
+        threshold: Threshold,
+        verdicts: Path,
+        others: Sequence[Path] = (),
     ) -> None:
         from earwitness.models.embedders.hashes import embedder_hash
 
@@ -136,7 +144,7 @@ class RecoveryGate:
         require_embedder(threshold, embedder.name, self._hash, "--tau")
         self._threshold = threshold
         self._identity = judge_identity(judge)
-        self._log = VerdictLog(verdicts)
+        self._log = VerdictLog(verdicts, others=others)
         self.rulings: list[Ruled] = []
         self.judged = 0
 
@@ -249,7 +257,7 @@ def check_verdicts(corpus: Corpus, bank: Bank) -> Iterator[str]:
     used = corpus.config.judge
     if not used:
         return
-    log = VerdictLog(corpus.path(VERDICTS), read_only=True)
+    log = VerdictLog(corpus.path(VERDICTS), read_only=True, others=corpus.logs(VERDICTS))
     for scenario, dialogue in corpus.scenes():
         verdict = log.verdicts.get(verdict_key(case_of(dialogue, scenario, bank), used))
         if verdict is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ def opened_judge(
     bank: Bank,
     calls: Path,
     *,
+    others: Sequence[Path] = (),
     settings: RunnerSettings | None = None,
     meter: Meter | None = None,
     prompts: Path | None = None,
@@ -41,6 +42,7 @@ def opened_judge(
     ----------
     name: ``offline/reader``, ``adapter/NAME`` or an entry of the models file.
     calls: the ledger; made where a model is asked, untouched by ``offline/reader``.
+    others: ledgers that may hold replies too, such as those of shards.
     asks: how often a transcript is put to a model that gives no verdict.
 
     Raises
@@ -57,8 +59,10 @@ def opened_judge(
     from earwitness.scenes.writers.calls import TextCaller
 
     model = open_text_model(name, options, models_file=models_file)
-    with Ledger(calls) as ledger:
-        caller = TextCaller(model, ledger, settings, meter=meter)
+    with contextlib.ExitStack() as stack:
+        ledger = stack.enter_context(Ledger(calls))
+        read = [stack.enter_context(Ledger(path, read_only=True)) for path in others]
+        caller = TextCaller(model, ledger, settings, others=read, meter=meter)
         yield ChatJudge(caller, folder=prompts, asks=asks or ASKS)
 
 
