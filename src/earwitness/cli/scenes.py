@@ -6,7 +6,19 @@ import importlib
 
 import typer
 
-PARTS = ("bank", "plan", "write", "filter", "judge", "check", "validate", "audit", "speak", "mix")
+PARTS = (
+    "build",
+    "bank",
+    "plan",
+    "write",
+    "filter",
+    "judge",
+    "check",
+    "validate",
+    "audit",
+    "speak",
+    "mix",
+)
 """Modules ``scenes_<part>``; each has ``register_<part>(group)``."""
 
 

@@ -98,7 +98,7 @@ def _print_table(found: Audit, what: str) -> None:
 
     console = Console(highlight=False)
     console.print(f"{what}, {found.control.n:,} events; chance is 25 %")
-    table = Table("group", "balanced accuracy", "95 % by template", "floor", "better of two", "")
+    table = Table("group", "guessed", "95 % by template", "floor", "by", "", box=None)
     for group in (*found.groups, found.control):
         floor = "no promise" if group.floor is None else f"{group.floor:.1%}"
         verdict = "[bold red]leaks[/]" if group.leaks else "[green]holds[/]"

@@ -57,7 +57,7 @@ GROUPS = (
     "level", "margin", "duration", "distance", "gaps", "truncation", "ducking", "spectrum", "place",
 )  # fmt: skip
 TOGETHER = "acoustics"
-CONTROL = "shuffled control of the acoustics"
+CONTROL = "shuffled control"
 SILENT_DB = 60.0
 """Stands for the margin over silence."""
 WINDOW_S = 0.35
