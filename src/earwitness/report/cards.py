@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from earwitness.errors import EarwitnessError
 from earwitness.report.boards import ReportData, clips_of
 from earwitness.report.numbers import count
+from earwitness.tasks.cares_runs import TASKS
 from earwitness.tasks.records import System
+
+if TYPE_CHECKING:
+    from earwitness.report.scene_boards import SceneBoard
 
 _ORDER = (
     "task",
@@ -39,31 +43,36 @@ _NAMES = {
     "versions": "software",
 }
 _HIDDEN = {"name", "card_version"}
+_UNPRINTED = {"folder", "templates"}
+"""Of a set or corpus: folders of the machine, and a list as long as the corpus."""
 
 
-def systems_once(data: ReportData) -> Iterator[System]:
-    """Every run once, although it may stand on several boards."""
-    seen: set[str] = set()
-    for board in data.boards:
-        for system in board.systems:
-            key = json.dumps(
-                [system.name, system.origin, _without_scoring(system.card)],
-                sort_keys=True,
-                default=str,
-            )
-            if key not in seen:
-                seen.add(key)
-                yield system
+def systems_once(data: ReportData | None, scenes: Sequence[SceneBoard] = ()) -> tuple[System, ...]:
+    """Every run once, although it may stand on several boards; runs about scenes are named with their task."""
+    listed = [system for board in data.boards for system in board.systems] if data else []
+    for board in scenes:
+        for each in board.answers:
+            origin = board.origins.get(each.name, "run")
+            listed.append(System(f"{each.task} · {each.name}", (), origin, each.card))
+    found: dict[str, System] = {}
+    for system in listed:
+        key = json.dumps(
+            [system.name, system.origin, _without_scoring(system.card)],
+            sort_keys=True,
+            default=str,
+        )
+        found.setdefault(key, system)
+    return tuple(found.values())
 
 
 def _without_scoring(card: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in card.items() if name != "scoring"}
 
 
-def card_views(data: ReportData) -> list[dict[str, Any]]:
+def card_views(systems: Sequence[System]) -> list[dict[str, Any]]:
     """One run card a system."""
     views = []
-    for system in systems_once(data):
+    for system in systems:
         card = system.card
         if system.origin != "run" or not card:
             views.append(_table_view(system))
@@ -122,7 +131,7 @@ def _words(key: str, value: Any) -> str:
     if key == "prompt" and isinstance(value, Mapping):
         return _pairs({name: value[name] for name in ("id", "version", "hash") if name in value})
     if key == "clips" and isinstance(value, Mapping):
-        return _pairs({name: entry for name, entry in value.items() if name != "folder"})
+        return _pairs({name: entry for name, entry in value.items() if name not in _UNPRINTED})
     if isinstance(value, Mapping):
         return _pairs(value)
     if isinstance(value, list | tuple):
@@ -148,24 +157,26 @@ def _plain(value: Any) -> str:
     return str(value)
 
 
-def prompt_views(data: ReportData) -> list[dict[str, str]]:
+def prompt_views(systems: Sequence[System]) -> list[dict[str, str]]:
     """Every prompt once, whole."""
     found: dict[str, dict[str, str]] = {}
-    for system in systems_once(data):
+    for system in systems:
         prompt = system.card.get("prompt")
         if isinstance(prompt, Mapping):
             view = {
                 name: str(prompt.get(name) or "")
                 for name in ("id", "version", "hash", "text", "system")
             }
+            if system.card.get("task") in TASKS:
+                view["id"] = f"{system.card['task']}/{view['id']}"
             found.setdefault(view["hash"] or json.dumps(view), view)
     return list(found.values())
 
 
-def map_views(data: ReportData) -> list[dict[str, Any]]:
+def map_views(systems: Sequence[System]) -> list[dict[str, Any]]:
     """Every label map once, printed from its file where that is still the version that was used."""
     found: dict[str, Mapping[str, Any]] = {}
-    for system in systems_once(data):
+    for system in systems:
         scoring = system.card.get("scoring")
         for used in (
             system.card.get("label_map"),
@@ -212,29 +223,34 @@ def _map_view(used: Mapping[str, Any]) -> dict[str, Any]:
     return view | {"caption": label_map.description or "Native words by label", "rows": rows}
 
 
-def commands(data: ReportData) -> list[str]:
+def commands(systems: Sequence[System]) -> list[str]:
     """The commands that ask and report again; folders by their last name, as the page may be sent on."""
     asked: dict[tuple[str, ...], list[str]] = {}
-    for system in systems_once(data):
+    for system in systems:
         card = system.card
         if system.origin != "run" or not card:
             continue
         folder = clips_of(system).get("folder")
-        rest = ["--clips", Path(str(folder)).name if folder else "CLIPS"]
+        task = str(card.get("task", "emotion"))
+        place = Path(str(folder)).name if folder else ""
+        if task in TASKS:
+            rest = [place or "CORPUS", "--tasks", task]
+        else:
+            rest = ["--clips", place or "CLIPS"]
         prompt = card.get("prompt")
         if isinstance(prompt, Mapping) and prompt.get("id"):
             rest += ["--prompt-set", str(prompt["id"])]
         conditions = card.get("conditions")
         if isinstance(conditions, list | tuple) and list(conditions) != ["audio"]:
             rest += ["--conditions", ",".join(map(str, conditions))]
-        models = asked.setdefault((str(card.get("task", data.task)), *rest), [])
+        models = asked.setdefault(("cares" if task in TASKS else task, *rest), [])
         if (model := str(card.get("model", system.name))) not in models:
             models.append(model)
     lines = []
     for (task, *rest), models in asked.items():
         named = [part for model in models for part in ("--model", model)]
         lines.append(shlex.join(["earwitness", "run", task, *rest, *named, "--out", "RUNS"]))
-    if any(system.origin == "predictions" for system in systems_once(data)):
+    if any(system.origin == "predictions" for system in systems):
         lines.append("earwitness score --predictions FILE.csv --out REPORT")
     if asked:
         lines.append("earwitness report RUNS --out REPORT")

@@ -16,6 +16,7 @@ from earwitness.report.numbers import (
     points,
     points_interval,
 )
+from earwitness.report.scene_boards import SceneBoard
 from earwitness.report.views import cluster_word
 from earwitness.tasks.deafness import DeafnessSigns, Unchanged
 
@@ -109,6 +110,27 @@ def warnings(data: ReportData) -> list[dict[str, str]]:
             }
         )
     return found
+
+
+def scene_warnings(boards: Sequence[SceneBoard]) -> list[dict[str, str]]:
+    """Badges about scenes: runs with items that were never answered, with what their headlines may become."""
+    from earwitness.report.scene_views import headline
+
+    listed = [
+        f"{system}, {task} ({condition}): {plural(bounds.failed, 'item')} never answered, "
+        f"{headline(board, task, system, condition)['value']}"
+        for board in boards
+        for (task, system, condition), bounds in board.bounds.items()
+    ]
+    if not listed:
+        return []
+    return [
+        {
+            "css": "incomplete",
+            "title": f"Incomplete: {plural(len(listed), 'part')} of runs about scenes with items the model never answered.",
+            "text": "; ".join(listed) + ". Run the same command again to ask only those.",
+        }
+    ]
 
 
 def difference_views(data: ReportData) -> list[dict[str, str]]:

@@ -41,7 +41,7 @@ def script_json(value: Any) -> Markup:
     return Markup(text)
 
 
-class _Interner:
+class Interner:
     """Each text once, by number; -1 stands for none."""
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ def pack(data: ReportData, players: Players, *, budget: int = TEXT_BUDGET) -> di
     ``texts``, ``names``, ``labels`` or ``kinds``, -1 for none. ``limit`` is the number of characters a reply
     was cut to, ``cut`` how many replies were.
     """
-    texts, names = _Interner(), _Interner()
+    texts, names = Interner(), Interner()
     numbers: dict[tuple[str, str, str, str], int] = {}
     items: dict[str, list[Any]] = {"id": [], "gold": [], "cluster": [], "path": [], "sound": []}
     sounds: list[str] = []

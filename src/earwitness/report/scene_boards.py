@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from earwitness.report.boards import prompts_of
 from earwitness.report.numbers import known
@@ -15,6 +15,10 @@ from earwitness.tasks.deafness import DeafnessSigns, losses_of, signs
 from earwitness.tasks.records import Decision
 from earwitness.tasks.scene_conditions import CONDITIONS, TEXT_CONDITIONS
 from earwitness.tasks.summary import Judge
+
+if TYPE_CHECKING:
+    from earwitness.report.scene_corpora import Finder
+    from earwitness.tasks.scene_items import MixedCorpus
 
 CONTROL_CONDITIONS = ("asr", "oracle")
 """Conditions a text-only control is looked for under, in this order."""
@@ -41,6 +45,7 @@ class SceneBoard:
     chosen: whether the control was named by the user; else it was found.
     bounds: of incomplete runs, by (task, system, condition).
     origins: where a system's answers come from: ``run``, ``predictions`` or ``people``.
+    mixed: the corpus itself, None where it was not found. ``judge``: of summaries.
     """
 
     key: str
@@ -56,6 +61,8 @@ class SceneBoard:
     bounds: Mapping[tuple[str, str, str], Bounds]
     origins: Mapping[str, str]
     notes: tuple[str, ...] = ()
+    mixed: MixedCorpus | None = None
+    judge: Judge | None = None
 
     @property
     def complete(self) -> bool:
@@ -108,6 +115,7 @@ def build_boards(
     cluster: str = "scene",
     accept_failed: bool = False,
     judge: Judge | None = None,
+    finder: Finder | None = None,
     seed: int = 0,
     resamples: int = 10_000,
     on_board: Callable[[str], None] | None = None,
@@ -118,7 +126,8 @@ def build_boards(
     ----------
     control: ``MODEL`` or ``MODEL:CONDITION``; None looks for one: a system asked under ``asr`` (else ``oracle``) and
         never under ``audio``, or else the one with the best reaction score there, which is the harder to beat.
-    judge: of summaries; None is the offline judge with the bank that ships.
+    judge: of summaries; None is the offline judge with the corpus's bank, or the one that ships.
+    finder: where corpora are looked for; None looks for none.
     on_board: called with the name of each corpus before it is scored.
 
     Raises
@@ -133,12 +142,17 @@ def build_boards(
             on_board(name)
         named = _named_apart(members)
         chosen = control or _found_control(named)
+        mixed, missing = None, ""
+        if finder is not None:
+            scenes = {d.cluster for each in named for d in each.decisions}
+            mixed, missing = finder.find(corpus, scenes)
+        judging = judge or _naming_judge(named, mixed)
         table = build_table(
             named,
             control=chosen,
             cluster=cluster,
             accept_failed=accept_failed,
-            judge=judge,
+            judge=judging,
             seed=seed,
             resamples=resamples,
         )
@@ -156,10 +170,29 @@ def build_boards(
                 signs=_all_signs(named),
                 bounds=_all_bounds(named, table),
                 origins={each.name: _origin(each) for each in named},
-                notes=_notes(members),
+                notes=(*_notes(members), *_missing(name, missing)),
+                mixed=mixed,
+                judge=judging,
             )
         )
     return tuple(boards)
+
+
+def _naming_judge(answers: Sequence[CaresAnswers], mixed: MixedCorpus | None) -> Judge | None:
+    if all(each.task != "summary" for each in answers):
+        return None
+    from earwitness.scenes.bank import load_bank
+    from earwitness.tasks.summary import NamingJudge
+
+    return NamingJudge(mixed.bank if mixed is not None else load_bank())
+
+
+def _missing(name: str, why: str) -> tuple[str, ...]:
+    if not why:
+        return ()
+    return (
+        f"The corpus {name} was not found ({why}), so scenes have no timeline here. Name its folder with --corpus.",
+    )
 
 
 def _origin(answers: CaresAnswers) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import groupby
 from typing import Any
 
 from earwitness.report import figures
@@ -44,7 +45,7 @@ GROUP_NAMES = {
 }
 MARGIN_ORDER = ("below 6 dB", "6-10 dB", "10-15 dB", "15 dB or more", "no ambience")
 LONG_TABLE = 20
-_NUMBERS = {1: "one", 2: "two", 3: "three", 4: "all four"}
+_NUMBERS = {1: "one of four", 2: "two of four", 3: "three of four", 4: "all four"}
 
 
 def system_views(board: SceneBoard) -> list[dict[str, Any]]:
@@ -70,7 +71,10 @@ def _system(board: SceneBoard, system: str, name: str) -> dict[str, Any]:
         "id": name,
         "name": system,
         "line": ", ".join(parts) + ("" if condition == "audio" else f" under {condition}"),
-        "findings": findings(board, system),
+        "findings": [
+            (task, list(rows))
+            for task, rows in groupby(findings(board, system), key=lambda found: found["task"])
+        ],
         "confusion": "",
         "classes_figure": "",
         "confused": [],
@@ -149,7 +153,8 @@ def _choice_lines(
                 answered < n / 2,
             )
         )
-    if (task, system, condition) not in board.bounds and known(scores.headline.value):
+    closed = (task, system, condition) not in board.bounds
+    if answered and closed and known(scores.headline.value):
         name = "Balanced accuracy" if task == "reaction" else "Accuracy"
         lines.append(
             (
@@ -158,14 +163,9 @@ def _choice_lines(
             )
         )
     if scores.ignored:
-        k = len(scores.ignored)
-        number = _NUMBERS.get(k, str(k))
-        lines.append(
-            (
-                f"Ignores {number} of four reactions (recall at most 7%): {', '.join(scores.ignored)}.",
-                True,
-            )
-        )
+        number = _NUMBERS[len(scores.ignored)]
+        names = ", ".join(scores.ignored)
+        lines.append((f"Ignores {number} reactions (recall at most 7%): {names}.", True))
     if known(scores.positions.distance) and scores.positions.distance >= 0.5:
         chosen = max(zip(scores.positions.chosen, scores.positions.places, strict=True))
         share = chosen[0] / sum(scores.positions.chosen)
@@ -189,30 +189,28 @@ def _beside(estimate: Estimate, chance: float) -> str:
 
 
 def _change(board: SceneBoard, task: str, system: str, condition: str) -> list[tuple[str, bool]]:
+    """What taking the sound away does to the headline, with its test."""
     found = board.against_condition(task, system, condition)
-    if found is None or ((task, system, condition) in board.bounds):
+    if found is None or any((task, system, name) in board.bounds for name in ("audio", condition)):
         return []
     what = {
         "muted": "With the sound taken away",
         "speech-only": "With the voices alone",
     }[condition]
     change = -found.difference.value
-    low, high = -found.difference.high, -found.difference.low
-    span = f"{points(low)} to {points(high)}"
+    span = f"{points(-found.difference.high)} to {points(-found.difference.low)}"
+    p = f"p {p_value(found.p_holm)} after Holm"
     if found.p_holm < ALPHA:
-        verb = "loses" if change < 0 else "gains"
-        return [
-            (
-                f"{what} it {verb} {percent(abs(change))} points of {found.metric} ({span}; p {p_value(found.p_holm)}).",
-                False,
-            )
-        ]
-    return [
-        (
-            f"{what} its {found.metric} does not change significantly: {points(change)} points ({span}; p {p_value(found.p_holm)}).",
-            False,
+        verb = "falls" if change < 0 else "rises"
+        line = f"{what} its {found.metric} {verb} by {percent(abs(change))} points ({span}; {p})."
+    else:
+        if found.p_sign_flip < ALPHA:
+            p = f"p {p_value(found.p_sign_flip)} alone, {p_value(found.p_holm)} after Holm"
+        line = (
+            f"{what} its {found.metric} does not change significantly: {points(change)} points"
+            f" ({span}; {p})."
         )
-    ]
+    return [(line, False)]
 
 
 def _grounding_lines(scores: GroundingScores) -> list[tuple[str, bool]]:
@@ -250,7 +248,7 @@ def _summary_lines(scores: SummaryScores) -> list[tuple[str, bool]]:
     return [(f"{words}{tail}; base rate {percent(base.value)}%.", no_more)]
 
 
-# --- confusions and breakdowns
+# Confusions and breakdowns.
 
 
 def _confused(board: SceneBoard, task: str, system: str, condition: str) -> list[dict[str, str]]:

@@ -73,7 +73,8 @@ def headline(board: SceneBoard, task: str, system: str, condition: str) -> dict[
     """A cell: figure with interval, the bounds of an incomplete run, or why there is none."""
     scores = board.scores(task, system, condition)
     if scores is None:
-        return {"value": "", "interval": "", "none": board.not_asked(task, system, condition)}
+        why = board.not_asked(task, system, condition)
+        return {"value": "", "interval": "", "none": why, "incomplete": False}
     bounds = board.bounds.get((task, system, condition))
     figure = decimal if task == "grounding" else percent
     if bounds is not None:
@@ -191,11 +192,17 @@ def _summary_cells(found: Any) -> list[str]:
 
 def _published(row: PublishedRow) -> dict[str, Any]:
     def span(value: tuple[float, float]) -> dict[str, Any]:
-        return {"value": f"{value[0]:.1f}", "interval": f"± {value[1]:g}", "none": ""}
+        return {
+            "value": f"{value[0]:.1f}",
+            "interval": f"± {value[1]:g}",
+            "none": "",
+            "incomplete": False,
+        }
 
     return {
         "name": row.name,
         "text_only": row.text_only,
+        "marks": dict.fromkeys(HEADLINES, ""),
         "cells": {
             "reaction": span(row.reaction),
             "location": span(row.location),
