@@ -109,8 +109,9 @@ def test_every_item_has_a_conversation_of_its_own_and_connects_anew(request_: Re
             return said
 
         assert asyncio.run(run()) == ["connection", "neutral", "connection", "neutral"]
-        assert [len(session.turns) for session in server.sessions] == [2, 2, 2, 2]
-        assert [s.closed_politely for s in server.sessions if s.response][1::2] == [True, True]
+    # What the server saw is whole when it has ended.
+    assert [len(session.turns) for session in server.sessions] == [2, 2, 2, 2]
+    assert [s.closed_politely for s in server.sessions if s.response][1::2] == [True, True]
 
 
 @pytest.mark.parametrize("how", ["twice", "reordered", "parts", "other", ""])
@@ -146,7 +147,6 @@ def test_answers_that_are_answers(request_: Request, how: str, text: str, finish
         ("close:3000:invalid_request_error.invalid_api_key", "auth", False, True, "invalid_api_key"),
         ("close:3000:invalid_request_error.session_expired", "server", True, True, "session_expired"),
         ("abort", "connection", True, True, "(without a word)"),
-        ("early", "connection", True, False, "(code 1011: going away)"),
         ("garbage", "bad_reply", True, True, "no JSON object"),
         ("cancelled", "server", True, True, "cancelled (turn_detected)"),
         ("failed:server_error::out of order", "server", True, True, "out of order"),
@@ -163,6 +163,16 @@ def test_answers_that_fail(
     problem = fail(how, request_)
     assert (problem.kind, problem.retryable, problem.maybe_paid) == (kind, retryable, paid)
     assert words in problem.message
+
+
+def test_a_question_that_was_never_whole_cannot_have_been_paid(
+    make_clip: Callable[..., AudioRef],
+) -> None:
+    # More than the buffers of both sides hold, so that the end is seen while there is still sound to send.
+    long = Request("i", PROMPT, make_clip(seconds=300))
+    problem = fail("early", long)
+    assert (problem.kind, problem.retryable, problem.maybe_paid) == ("connection", True, False)
+    assert "(code 1011: going away)" in problem.message
 
 
 def test_what_a_server_says_before_it_closes_comes_first(

@@ -136,7 +136,7 @@ class RealtimeServer:
                     )
             await self._respond(connection, session, how)
             if how == "mute":
-                await asyncio.sleep(30)
+                await self._stop.wait()
             await connection.recv()
         session.closed_politely = connection.close_code == 1000
 
