@@ -1,34 +1,50 @@
-"""Mixing scenes of two minutes: seconds of audio per CPU-second, and memory.
+"""Mixing scenes of two minutes beside scaper 1.6.5: seconds of audio per CPU-second, and memory.
 
-Run by ``make bench`` or ``python -m benchmarks.mixing``. Everything is made on the spot: 20 turns of noise, three
-sounds, one ambience of 30 s, a room of 0.6 s. Measured are whole scenes, from voice files to a 16-bit file with its
-manifest: reading, placing, room, BS.1770 of voices, sounds, ambience and master, true peak, rounding, hashing and
-writing. Rooms and takes are warm, as they are in a corpus; the first scene is made before the clock starts.
+    python -m benchmarks.mixing [--scenes 6] [--without-scaper]
+
+Sources are made on the spot: 20 turns of noise, three sounds of 2 s, one ambience of 30 s. Measured are whole scenes,
+from voice files to a 16-bit file with its manifest: reading, placing, room, BS.1770 of voices, sounds, ambience and
+master, true peak, rounding, hashing and writing. Rooms and takes are warm, as they are in a corpus; the first scene is
+made before the clock starts. Every row is a process of its own, so that memory is that row's.
+
+``the budget's list`` is what the budget of DESIGN names and no more: one room of 0.6 s, on the voices; no limiters, no
+ducking, sounds dry. ``default preset`` is what ``scenes mix`` does, in a room of the bank, with voices at 44.1 and at
+24 kHz (which are resampled). Scaper gets the same files at the same moments for as long, each turn and each sound as a
+foreground event and the ambience as background, in the environment that ``_scaper_environment`` builds. It measures each
+of them by BS.1770 too, and nothing of the whole; its reverb is one effect on the sum.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
+import json
 import resource
 import shutil
+import statistics
+import subprocess
+import sys
 import tempfile
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from benchmarks._scaper_environment import NoPeerError, environment
 from earwitness.audio import Audio, encode_audio, file_sha256, write_audio
 from earwitness.scenes.bank import load_bank
 from earwitness.scenes.bank_records import Room
 from earwitness.scenes.dialogue_records import Dialogue, EventMark, Utterance
+from earwitness.scenes.mixing.manifest import read_manifest
 from earwitness.scenes.mixing.planning import ScenePlan, plan_scene
-from earwitness.scenes.mixing.preset import load_mix_preset
-from earwitness.scenes.mixing.stage import MixJob, mix_scene
+from earwitness.scenes.mixing.preset import MixPreset, load_mix_preset
+from earwitness.scenes.mixing.stage import MixJob, manifest_file, mix_scene
 from earwitness.scenes.mixing.twins import AUDIBLE
 from earwitness.scenes.scenario import PlannedEvent, Scenario
 from earwitness.scenes.sound_measure import measure_take
-from earwitness.scenes.sounds import SoundLibrary, Take, write_library
+from earwitness.scenes.sounds import SoundLibrary, Take, load_library, write_library
 from earwitness.scenes.voices import SpokenTurn
 
 RATE = 44_100
@@ -36,9 +52,46 @@ SCENES = 6
 TURNS = 20
 TURN_S = 5.05
 SOUNDS = ("dog_bark", "bicycle_bell", "basketball_bounce")
-BUDGETS = {"as listed in the budget": 300.0, "full default preset": 150.0}
 MEMORY_MIB = 300
 ROOM = Room(size_m=(12, 8, 3.5), absorption=0.25, rt60_s=0.6, voice_wet=0.06, variations=1)
+SCAPER = Path("build/benchmarks/scaper")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One way to mix, and what it must reach."""
+
+    name: str
+    voices_hz: int
+    lean: bool
+    budget: float
+
+
+ROWS = {
+    "lean": Row("the budget's list, voices at 44.1 kHz", RATE, True, 300),
+    "full": Row("default preset, voices at 44.1 kHz", RATE, False, 150),
+    "full-24": Row("default preset, voices at 24 kHz", 24_000, False, 150),
+}
+
+
+def preset_of(row: Row) -> MixPreset:
+    """The default preset, or what is left of it without what the budget's list does not name."""
+    preset = load_mix_preset("balanced")
+    if not row.lean:
+        return preset
+    distance = preset.events.distance.model_copy(update={"wet_at_reference": 0.0})
+    return preset.model_copy(
+        update={
+            "id": "lean",
+            "placing": {
+                "any": preset.placing["any"].model_copy(update={"duck_db": (0.0, 0.0)})
+            },
+            "voice": preset.voice.model_copy(update={"peak_dbfs": None, "bells": ()}),
+            "events": preset.events.model_copy(
+                update={"peak_dbfs": None, "bells": (), "distance": distance}
+            ),
+        }
+    )  # fmt: skip
 
 
 def syllables(seconds: float, seed: int, rate: int) -> Audio:
@@ -71,30 +124,29 @@ def _take(folder: Path, path: str, audio: Audio, of: str) -> Take:
     )  # fmt: skip
 
 
-def plans(corpus: Path, sounds: SoundLibrary, rate: int) -> list[ScenePlan]:
-    """Scenes of two minutes whose voices are at a rate."""
+def plans(corpus: Path, sounds: SoundLibrary, row: Row, scenes: int) -> list[ScenePlan]:
+    """Scenes of two minutes, as a row wants them mixed."""
     bank = load_bank()
-    preset = load_mix_preset("balanced")
+    preset = preset_of(row)
     found = []
-    for k in range(SCENES):
+    for k in range(scenes + 1):
         events = tuple(
             PlannedEvent(f"e{n}", sound, "ambient", None, "early")
             for n, sound in enumerate(SOUNDS, start=1)
         )
         scenario = Scenario(
-            f"bench.{rate}.{k}", "t", "t", "test", "park", "friends", "F", "M", events
+            f"bench.{row.voices_hz}.{k}", "t", "t", "test", "park", "friends", "F", "M", events
         )
         timeline: list[Utterance | EventMark] = []
         for n in range(TURNS):
             timeline += [EventMark(f"e{n // 5}")] if n in (5, 10, 15) else []
             timeline.append(Utterance("AB"[n % 2], f"Line {n}."))
         dialogue = Dialogue(scenario.id, "Things.", tuple(timeline))
-        turns = [_turn(corpus, scenario.id, n, rate, 100 * k + n) for n in range(TURNS)]
+        turns = [_turn(corpus, scenario.id, n, row.voices_hz, 100 * k + n) for n in range(TURNS)]
         plan = plan_scene(scenario, dialogue, turns, bank, sounds, preset, seed=1)
-        # One room of 0.6 s, as the budget says.
-        found.append(
-            replace(plan, room=replace(plan.room, room=ROOM, number=0), voice_wet=ROOM.voice_wet)
-        )
+        # One room for all scenes, so that its response is made before the clock starts.
+        room = replace(plan.room, room=ROOM, number=0) if row.lean else found[0].room if found else plan.room  # fmt: skip
+        found.append(replace(plan, room=room))
     return found
 
 
@@ -111,41 +163,124 @@ def _turn(corpus: Path, scene: str, number: int, rate: int, seed: int) -> Spoken
     )  # fmt: skip
 
 
-def rate_of(jobs: list[MixJob]) -> float:
-    """Best seconds of audio per CPU-second, scene by scene, after a warm-up."""
-    mix_scene(jobs[0])
-    best = 0.0
-    for job in jobs:
+def measure(folder: Path, row: Row, scenes: int) -> dict[str, Any]:
+    """Mix the scenes of a row in this process; a first one is not counted."""
+    corpus = folder / "corpus"
+    sounds = load_library(folder / "library")
+    spent, lengths = [], []
+    for plan in plans(corpus, sounds, row, scenes):
+        job = MixJob(plan, corpus, folder / "library", "wav", False, (AUDIBLE,))
         start = time.process_time()
         done = mix_scene(job)
-        spent = time.process_time() - start
+        spent.append(time.process_time() - start)
+        lengths.append(done.seconds)
         if done.refused:
             raise SystemExit(done.refused)
-        best = max(best, done.seconds / spent)
-    return best
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {"cpu_s": spent[1:], "seconds": lengths[1:], "peak_mib": peak}
 
 
-def main() -> None:
+def peer_request(folder: Path, scenes: int, reverb: float | None) -> dict[str, Any]:
+    """The scenes that were mixed, as scaper takes them: where our manifests say that things are."""
+    corpus = folder / "corpus"
+    found = []
+    for k in range(scenes + 1):
+        manifest = read_manifest(manifest_file(corpus, f"bench.{RATE}.{k}"))
+        foreground = folder / "foreground"
+        events = [_event("park", folder / "library/ambiences/park/bed.wav", 0.0, 30.0, True)]
+        for turn in manifest.turns:
+            file = corpus / "voices" / f"{manifest.scene}-{turn.index}.wav"
+            events.append(
+                _event("voice", _copied(file, foreground / "voice"), turn.start_s, TURN_S)
+            )
+        for event in manifest.events:
+            file = folder / "library" / f"sounds/{event.sound}/a.wav"
+            seconds = event.end_s - event.start_s
+            copied = _copied(file, foreground / event.sound)
+            events.append(_event(event.sound, copied, event.start_s, seconds))
+        found.append({"seconds": manifest.audio.duration_s, "events": events})
+    return {
+        "rate": RATE, "reverb": reverb, "foreground": str(folder / "foreground"),
+        "background": str(folder / "library/ambiences"), "scenes": found,
+    }  # fmt: skip
+
+
+def _event(
+    label: str, file: Path, start_s: float, seconds: float, background: bool = False
+) -> dict[str, Any]:
+    return {
+        "label": label, "file": str(file), "start_s": start_s, "seconds": seconds, "background": background,
+    }  # fmt: skip
+
+
+def _copied(file: Path, folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return Path(shutil.copy(file, folder / file.name))
+
+
+def peer(folder: Path, scenes: int, reverb: float | None) -> dict[str, Any]:
+    """Mix the same scenes with scaper.
+
+    Raises
+    ------
+    NoPeerError: it cannot be had here.
+    """
+    request = peer_request(folder, scenes, reverb)
+    file = folder / "scaper.json"
+    file.write_text(json.dumps(request))
+    script = Path(__file__).with_name("_scaper_mixing.py")
+    said: dict[str, Any] = json.loads(environment(SCAPER).run(str(script), str(file)))
+    return {**said, "seconds": [scene["seconds"] for scene in request["scenes"]][1:]}
+
+
+def line_of(name: str, found: dict[str, Any], budget: float | None = None) -> str:
+    """Best and median rate, memory and what was to be reached."""
+    rates = [s / c for s, c in zip(found["seconds"], found["cpu_s"], strict=True)]
+    text = f"  {name:<40}{max(rates):7.0f}{statistics.median(rates):9.0f}{found['peak_mib']:9.0f}"
+    if budget is None:
+        return text
+    memory = f", {MEMORY_MIB} MiB" if budget >= 300 else ""
+    over = memory and found["peak_mib"] > MEMORY_MIB
+    verdict = "UNDER" if max(rates) < budget else "OVER" if over else "ok"
+    return f"{text}   budget {budget:g}{memory}: {verdict}"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.mixing")
+    parser.add_argument("--scenes", type=int, default=SCENES)
+    parser.add_argument("--without-scaper", action="store_true")
+    parser.add_argument("--row", choices=sorted(ROWS), help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    chosen = parser.parse_args(arguments if arguments is not None else [])
+    if chosen.row:
+        json.dump(measure(chosen.folder, ROWS[chosen.row], chosen.scenes), sys.stdout)
+        return
     folder = Path(tempfile.mkdtemp(prefix="earwitness-bench-"))
     try:
-        sounds = library(folder / "library")
-        for (name, budget), rate in zip(BUDGETS.items(), (RATE, 24_000), strict=True):
-            jobs = [
-                MixJob(plan, folder / "corpus", folder / "library", "wav", False, (AUDIBLE,))
-                for plan in plans(folder / "corpus", sounds, rate)
-            ]
-            found = rate_of(jobs)
-            verdict = "ok" if found >= budget else "UNDER"
-            print(f"  {name:<26}{found:7.0f} s of audio per CPU-second   budget {budget:g}  {verdict}"
-                  f"   (voices at {rate} Hz)")  # fmt: skip
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        verdict = "ok" if peak <= MEMORY_MIB else "OVER"
-        print(
-            f"  {'memory':<26}{peak:7.0f} MiB at most                budget {MEMORY_MIB}  {verdict}"
-        )
+        library(folder / "library")
+        print(f"  {'s of audio per CPU-second':<40}{'best':>7}{'median':>9}{'MiB':>9}")
+        for name, row in ROWS.items():
+            command = [sys.executable, "-m", "benchmarks.mixing", "--row", name, "--folder", str(folder)]  # fmt: skip
+            done = subprocess.run(
+                [*command, "--scenes", str(chosen.scenes)], check=True, stdout=subprocess.PIPE
+            )
+            print(line_of(row.name, json.loads(done.stdout), row.budget), flush=True)
+        if not chosen.without_scaper:
+            _print_peer(folder, chosen.scenes)
     finally:
         shutil.rmtree(folder)
 
 
+def _print_peer(folder: Path, scenes: int) -> None:
+    try:
+        for name, reverb in (("", None), (", with its reverb", 0.3)):
+            found = peer(folder, scenes, reverb)
+            print(
+                line_of(f"scaper {found['version']}, voices at 44.1 kHz{name}", found), flush=True
+            )
+    except NoPeerError as error:
+        print(f"  scaper: not measured, {error}")
+
+
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
