@@ -340,6 +340,9 @@ TABLE: dict[str, Sides] = {
         [
             stair((3, "That dog always starts up around four.", "They always start up around four."),
                   says="say for instance: dog", where="event e1 (dog_bark) after utterance 2"),
+            # A word everybody uses names nothing, though it would give an unnoticed sound away.
+            stair((3, "That dog always starts up around four.", "Its owner goes for a walk around four."),
+                  says="say for instance: dog"),
             # One utterance too late for a remark in passing.
             stair((3, "That dog always starts up around four.", "They always start up around four."),
                   (4, "Three days", "Yes, the dog. Three days"), says="next utterance"),

@@ -1,7 +1,8 @@
 """D5: who may name which sound, and when.
 
 Names, hints and weak words are those of the bank (see :mod:`earwitness.scenes.bank_names`). Weak words give a
-sound away only in the first sentence after it; where naming is asked for, they serve in the whole utterance.
+sound away in the first sentence after it and nowhere else. They are words of everyday talk, so they never count as
+naming where that is asked for.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def not_named(reading: Reading) -> Iterator[Fault]:
         if within is None or placed.naming != "required":
             continue
         lines = reading.following(placed, within)
-        if not any(reading.mentions(line, placed, TIERS) for line in lines):
+        if not any(reading.mentions(line, placed, ("name", "hint")) for line in lines):
             words = ", ".join(placed.sound.names[:4])
             place = "the next utterance" if within == 1 else f"the next {within} utterances"
             yield placed.where, f"Nobody names the sound in {place}; say for instance: {words}."
