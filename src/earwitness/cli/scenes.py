@@ -18,6 +18,7 @@ PARTS = (
     "audit",
     "speak",
     "mix",
+    "listen",
 )
 """Modules ``scenes_<part>``; each has ``register_<part>(group)``."""
 

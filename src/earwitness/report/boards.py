@@ -10,6 +10,7 @@ from typing import Any
 
 from earwitness.tasks.deafness import DeafnessSigns, signs
 from earwitness.tasks.records import Comparison, Decision, Leaderboard, System
+from earwitness.tasks.scene_predictions import origin_of
 
 CONTROL_SUFFIX = re.compile(r"[@#:|/](audio|silence|muted|swapped|asr|blind|oracle|speech-only)$")
 """How an item's id may carry its condition; the same clip has one id without it."""
@@ -104,6 +105,13 @@ def set_name(system: System) -> str:
     return " ".join(str(clips[key]) for key in ("name", "version") if clips.get(key))
 
 
+def _as_people(system: System) -> System:
+    """Rows of a table that name people are theirs."""
+    if system.origin == "predictions" and origin_of(system.name) == "people":
+        return replace(system, origin="people")
+    return system
+
+
 def _named_apart(systems: Sequence[System]) -> list[System]:
     """Systems of one board under names that differ: by prompt, else by a number."""
     names = Counter(system.name for system in systems)
@@ -128,7 +136,7 @@ def grouped(systems: Sequence[System]) -> list[tuple[str, str, list[System]]]:
 
     A table of predictions names no clip set. It joins the set with which it shares most of its items.
     """
-    parts = [part for part in _split(systems) if part.decisions]
+    parts = [_as_people(part) for part in _split(systems) if part.decisions]
     known_sets: dict[str, set[str]] = {}
     for part in parts:
         if _set_key(part):

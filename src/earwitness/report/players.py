@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import os
 import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from earwitness.errors import DataError, LicenceError, UsageError
 from earwitness.report.boards import ReportData, clips_of
@@ -105,6 +107,26 @@ def bundle_clips(data: ReportData, folder: Path) -> Players:
         sources[path] = f"clips/{name}"
         total += (target / name).stat().st_size
     return Players(sources, "bundled", total)
+
+
+def link_clips(data: ReportData, page: Path) -> Players:
+    """Refer to the clips where they are; nothing is copied, so no licence is asked.
+
+    Parameters
+    ----------
+    page: the page's path; addresses are relative to it.
+    """
+    sources = {path: address_of(path, page) for path in _clips(data) if path.is_file()}
+    return Players(sources, "linked" if sources else "")
+
+
+def address_of(file: Path, page: Path) -> str:
+    """A file's address as seen from a page: relative, or absolute where they are on different drives."""
+    file = file.resolve()
+    try:
+        return quote(Path(os.path.relpath(file, page.parent.resolve())).as_posix())
+    except ValueError:
+        return file.as_uri()
 
 
 def embed_clips(data: ReportData) -> Players:

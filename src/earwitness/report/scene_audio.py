@@ -8,7 +8,6 @@ a ``licence.yaml`` that says ``redistribute: true`` (with ``licence`` and, where
 from __future__ import annotations
 
 import base64
-import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 from earwitness.errors import DataError, LicenceError, UsageError
-from earwitness.report.players import MAX_EMBEDDED_BYTES
+from earwitness.report.players import MAX_EMBEDDED_BYTES, address_of
 
 if TYPE_CHECKING:
     from earwitness.scenes.mixing.manifest import Manifest
@@ -181,7 +180,7 @@ def _linked(
         for scene in mixed.scenes:
             versions = [scene.manifest, *_twins(mixed, scene)]
             sounds = [
-                SceneSound(manifest.variant, _address(mixed.folder / manifest.audio.file, page))
+                SceneSound(manifest.variant, address_of(mixed.folder / manifest.audio.file, page))
                 for manifest in versions
                 if (mixed.folder / manifest.audio.file).is_file()
             ]
@@ -200,15 +199,6 @@ def _twins(mixed: MixedCorpus, scene: MixedScene) -> list[Manifest]:
     ]
     found = (mixed.manifest(scene, name) for name in variants)
     return [m for m in found if m and m.audible_sha256 == scene.manifest.audio.sha256]
-
-
-def _address(file: Path, page: Path) -> str:
-    """A file's address as seen from a page, relative where both are on one drive."""
-    file = file.resolve()
-    try:
-        return quote(Path(os.path.relpath(file, page.parent.resolve())).as_posix())
-    except ValueError:
-        return file.as_uri()
 
 
 def _copied(path: Path, key: str, folder: Path) -> str:

@@ -74,7 +74,8 @@ def _cell(value: Any) -> str:
     return safe_cell(clean(str(value)))
 
 
-def _csv(rows: Iterable[Sequence[Any]]) -> str:
+def csv_text(rows: Iterable[Sequence[Any]]) -> str:
+    """Rows as CSV; text that a spreadsheet would run is made safe."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerows([_cell(value) for value in row] for row in rows)
@@ -128,7 +129,7 @@ def leaderboard_csv(data: ReportData) -> str:
         for board in data.boards
         for scores in board.leaderboard.systems
     ]
-    return _csv([list(rows[0]), *(list(row.values()) for row in rows)])
+    return csv_text([list(rows[0]), *(list(row.values()) for row in rows)])
 
 
 def plain(value: Any) -> Any:
@@ -192,7 +193,8 @@ def signs_json(signs: DeafnessSigns) -> dict[str, Any]:
     }
 
 
-def _md(text: str) -> str:
+def markdown_cell(text: str) -> str:
+    """Text for a cell of a Markdown table."""
     return (
         clean(text)
         .replace("\\", "\\\\")
@@ -208,7 +210,7 @@ def leaderboard_md(data: ReportData) -> str:
     for board in data.boards:
         title = f"{board.condition} on {board.set_name}" if board.set_name else board.condition
         lines = [
-            f"### {data.task}: {_md(title)}",
+            f"### {data.task}: {markdown_cell(title)}",
             "",
             "| model | accuracy % | 95% (Wilson) | 95% (by cluster) | macro recall % | valence % | neutral % of outputs | no label | failed | cost $ | median s |",
             "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
@@ -235,7 +237,7 @@ def leaderboard_md(data: ReportData) -> str:
                 dollars(scores.cost_usd),
                 seconds(scores.latency_median_s),
             ]
-            lines.append(f"| {_md(scores.name)} | " + " | ".join(cells) + " |")
+            lines.append(f"| {markdown_cell(scores.name)} | " + " | ".join(cells) + " |")
         lines.append("")
         if board.leaderboard.comparisons:
             lines += [
@@ -243,13 +245,13 @@ def leaderboard_md(data: ReportData) -> str:
                 "| --- | ---: | ---: | ---: | ---: |",
             ]
             lines += [
-                f"| {_md(pair.a)} − {_md(pair.b)} | {points(pair.difference.value)} | {points_interval(pair.difference)}"
+                f"| {markdown_cell(pair.a)} − {markdown_cell(pair.b)} | {points(pair.difference.value)} | {points_interval(pair.difference)}"
                 f" | {p_value(pair.p_sign_flip)} | {p_value(pair.p_holm)} |"
                 for pair in board.leaderboard.comparisons
             ]
             lines.append("")
         notes = list(board.leaderboard.notes)
-        lines += [f"- {_md(note)}" for note in notes] + ([""] if notes else [])
+        lines += [f"- {markdown_cell(note)}" for note in notes] + ([""] if notes else [])
         parts.append("\n".join(lines))
     if data.synthetic:
         parts.insert(
@@ -289,4 +291,4 @@ def predictions_csv(data: ReportData) -> str:
                         decision.cost_usd,
                     )
                 )
-    return _csv(rows)
+    return csv_text(rows)

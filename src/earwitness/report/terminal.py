@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 from rich.text import Text
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from earwitness.report.boards import ReportData
+    from earwitness.report.scene_boards import SceneBoard
 
 BAR_WIDTH = 21
 """Characters of an interval bar: one for every five percent, from 0 to 100."""
@@ -179,3 +181,54 @@ def print_boards(console: Console, data: ReportData, *, rules: bool = False) -> 
     for signs in data.signs:
         for line in signs.findings():
             console.print(Text(f"note: {signs.system}: {line}", style="yellow"))
+
+
+def print_scene_boards(console: Console, boards: Sequence[SceneBoard]) -> None:
+    """Print every corpus: headlines by system and task, the findings in words, and what a reader must know."""
+    from rich import box
+
+    from earwitness.report.scene_models import findings
+    from earwitness.report.scene_views import HEADLINES, control_words, sentences, table_rows
+
+    plain = not console.encoding.lower().startswith("utf")
+    for board in boards:
+        table = Table(
+            box=box.ASCII if plain else box.SIMPLE_HEAD,
+            title=Text(f"scenes of {board.name} · 95% intervals by {board.table.cluster}"),
+            title_justify="left",
+            pad_edge=False,
+            padding=(0, 1),
+        )
+        table.add_column("model")
+        for task in board.tasks:
+            table.add_column(f"{task}\n{HEADLINES[task]}", justify="right")
+        for row in table_rows(board):
+            name = row["name"] + (f" ({row['condition']})" if row["condition"] else "")
+            cells = [_scene_cell(row["cells"][task], row["marks"][task]) for task in board.tasks]
+            table.add_row(Text(name), *cells)
+        console.print(table)
+        for line in (*sentences(board), control_words(board)):
+            console.print(Text(line))
+        for system in board.systems:
+            for found in findings(board, system):
+                if found["css"] == "doubt":
+                    line = f"note: {system}, {found['task']}: {found['text']}"
+                    console.print(Text(line, style="yellow"))
+        for note in board.notes:
+            console.print(Text(f"note: {note}", style="dim"))
+        if not board.complete:
+            console.print(
+                Text(
+                    "INCOMPLETE: items were never answered; bounds show what they may come to. Run the same command"
+                    " again, or close the run with --accept-failed.",
+                    style="bold yellow",
+                )
+            )
+
+
+def _scene_cell(cell: Mapping[str, Any], mark: str) -> Text:
+    if cell["none"]:
+        return Text("–" if cell["none"] == "not asked" else str(cell["none"]), style="dim")
+    sign = {"above": " ▲", "below": " ▼"}.get(mark, "")
+    interval_text = f"\n{cell['interval']}" if cell["interval"] else ""
+    return Text(f"{cell['value']}{sign}{interval_text}")
