@@ -100,6 +100,12 @@ def _people(found: dict[str, Any]) -> str:
 
 
 def _figure(coefficient: dict[str, Any]) -> str:
-    if coefficient["low"] is None:
-        return f"{coefficient['value']:.2f}"
-    return f"{coefficient['value']:.2f} ({coefficient['low']:.2f} to {coefficient['high']:.2f})"
+    value, low, high = (coefficient[name] for name in ("value", "low", "high"))
+    if low is None:
+        return _two(value)
+    return f"{_two(value)} ({_two(low)} to {_two(high)})"
+
+
+def _two(value: float) -> str:
+    text = f"{value:.2f}"
+    return "0.00" if text == "-0.00" else text.replace("-", "−")

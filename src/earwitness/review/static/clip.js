@@ -11,5 +11,5 @@
   for (let place = 0; place < 7; place += 1) keys.set(String(place + 1), () => pick(question, place));
   keys.set("r", () => { player.currentTime = 0; player.play(); });
   // Where the browser does not let pages begin to play, the space bar does.
-  player.play().catch(() => Work.say("Press Space to hear it."));
+  player.play().catch(() => Work.say("Press play (or Space) to hear it."));
 })();
