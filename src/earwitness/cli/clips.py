@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from earwitness.clips.corpus import ClipSet, Use
     from earwitness.clips.importing import Imported
 
+PARTS = ("validate", "script", "assign", "select")
+"""Modules ``clips_<part>``; each has ``register_<part>(group)``."""
+
 group = typer.Typer(
     help="Make clip sets and look at them.",
     no_args_is_help=True,
@@ -25,10 +29,11 @@ group = typer.Typer(
 
 def register(app: typer.Typer) -> None:
     """Add this group's commands to the program."""
-    from earwitness.cli.clips_validate import register_validate
-
-    if not any(command.name == "validate" for command in group.registered_commands):
-        register_validate(group)
+    registered = {command.name for command in group.registered_commands}
+    for part in PARTS:
+        if part not in registered:
+            module = importlib.import_module(f"earwitness.cli.clips_{part}")
+            getattr(module, f"register_{part}")(group)
     app.add_typer(group, name="clips")
 
 

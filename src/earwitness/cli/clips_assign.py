@@ -82,7 +82,9 @@ def assign(
         free = (name for name in numbered if name not in there and name not in new)
         new += [next(free) for _ in range(max(0, accounts - len(there) - len(new)))]
     if not new and not there:
-        raise UsageError("clips assign", "no accounts", "--accounts N, --account or --accounts-file")
+        raise UsageError(
+            "clips assign", "no accounts", "--accounts N, --account or --accounts-file"
+        )
     fixed = read_design(folder) or Design()
     design = Design(
         seed=fixed.seed if seed is None else seed,

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -125,7 +126,7 @@ def words_and_pairs(text: str) -> list[str]:
     ['so', 'it', 'is', 'so it', 'it is']
     """
     words = [token.text for token in tokens_in(text)]
-    return words + [f"{a} {b}" for a, b in zip(words, words[1:], strict=False)]
+    return words + [f"{a} {b}" for a, b in pairwise(words)]
 
 
 def _least_squares(train: Any, emotions: NDArray[Any], test: Any) -> NDArray[np.int64]:
