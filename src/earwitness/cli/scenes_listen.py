@@ -53,14 +53,17 @@ def listen(
 
     from earwitness.report.build import check_options
     from earwitness.report.listen import listen_page
+    from earwitness.report.scene_corpora import bank_note
     from earwitness.tasks.scene_items import load_mixed
 
     check_options(bundle=bundle, embed_audio=embed_audio)
-    mixed = load_mixed(corpus, bank=bank, split=split, limit=limit)
+    mixed = load_mixed(corpus, bank=bank, split=split, limit=limit, any_bank=True)
     page = out if out is not None else corpus / "listen.html"
     if bundle:
         page = (out if out is not None else corpus / "listen") / "listen.html"
     console = Console(stderr=True)
+    if note := bank_note(mixed):
+        console.print(f"[yellow]note[/] {note}", highlight=False)
     if mixed.unmixed:
         console.print(
             f"[yellow]note[/] {mixed.unmixed} accepted scenes have no mix and are left out.",

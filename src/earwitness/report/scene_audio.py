@@ -81,6 +81,16 @@ def may_travel(folder: Path) -> tuple[bool, str, str]:
     return True, "takes in the public domain, voices made locally", ""
 
 
+def library_of(folder: Path) -> str:
+    """Name, version and licences of the sound library a corpus was mixed from; empty where that is not written down."""
+    library = _card(folder / "mixes.yaml").get("library")
+    if not isinstance(library, Mapping):
+        return ""
+    words = " ".join(str(library[key]) for key in ("name", "version") if library.get(key))
+    licences = library.get("licences")
+    return words + (f" ({', '.join(map(str, licences))})" if licences else "")
+
+
 def _public(licence: str) -> bool:
     return licence.casefold().startswith(PUBLIC_DOMAIN)
 

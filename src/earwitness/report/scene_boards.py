@@ -170,7 +170,7 @@ def build_boards(
                 signs=_all_signs(named),
                 bounds=_all_bounds(named, table),
                 origins={each.name: _origin(each) for each in named},
-                notes=(*_notes(members), *_missing(name, missing)),
+                notes=(*_notes(members), *_missing(name, missing), *_of_corpus(mixed)),
                 mixed=mixed,
                 judge=judging,
             )
@@ -191,8 +191,20 @@ def _missing(name: str, why: str) -> tuple[str, ...]:
     if not why:
         return ()
     return (
-        f"The corpus {name} was not found ({why}), so scenes have no timeline here. Name its folder with --corpus.",
+        f"The corpus “{name}” was not found ({why}), so scenes have no timeline here. Name its folder with --corpus.",
     )
+
+
+def _of_corpus(mixed: MixedCorpus | None) -> tuple[str, ...]:
+    """Where the sounds come from, and whether their names are those of the corpus's own bank."""
+    from earwitness.report.scene_audio import library_of
+    from earwitness.report.scene_corpora import bank_note
+
+    if mixed is None:
+        return ()
+    library = library_of(mixed.folder)
+    notes = (f"Sounds are from the library {library}." if library else "", bank_note(mixed))
+    return tuple(filter(None, notes))
 
 
 def _origin(answers: CaresAnswers) -> str:

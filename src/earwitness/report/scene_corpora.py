@@ -43,12 +43,7 @@ class Finder:
             except EarwitnessError as error:
                 why = f"it cannot be read: {error.found}"
                 continue
-            bank = card.get("bank")
-            same_bank = not isinstance(bank, Mapping) or bank.get("hash") in (
-                None,
-                mixed.corpus.config.bank.hash,
-            )
-            if mixed.seed != card.get("seed") or not same_bank:
+            if not _same(card, mixed):
                 why = "what is there is another corpus"
                 continue
             kept = tuple(scene for scene in mixed.scenes if scene.id in scenes)
@@ -61,7 +56,25 @@ class Finder:
     def _load(self, folder: Path) -> MixedCorpus:
         from earwitness.tasks.scene_items import load_mixed
 
-        return load_mixed(folder, bank=self.bank)
+        return load_mixed(folder, bank=self.bank, any_bank=True)
+
+
+def _same(card: Mapping[str, Any], mixed: MixedCorpus) -> bool:
+    """Whether a corpus is the one of a run's card: planned with the same seed from the same bank."""
+    bank = card.get("bank")
+    planned = bank.get("hash") if isinstance(bank, Mapping) else None
+    return mixed.seed == card.get("seed") and planned in (None, mixed.corpus.config.bank.hash)
+
+
+def bank_note(mixed: MixedCorpus) -> str:
+    """What to say where names are not those of the bank that the corpus was planned from; empty where they are."""
+    wanted = mixed.corpus.config.bank
+    if mixed.bank.hash == wanted.hash:
+        return ""
+    return (
+        f"Planned from the bank {wanted.id} {wanted.version}, shown with names of {mixed.bank.id} {mixed.bank.version}."
+        " Name the corpus's own with --bank DIR."
+    )
 
 
 def check_folders(folders: Sequence[Path]) -> None:

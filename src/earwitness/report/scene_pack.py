@@ -7,7 +7,7 @@ scenes and 100,000 answers stay usable.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from earwitness.report.numbers import clean
 from earwitness.report.rows import TEXT_BUDGET, Interner, reply_limit
@@ -23,6 +23,9 @@ from earwitness.tasks.scene_conditions import CONDITIONS
 from earwitness.tasks.scene_items import MixedCorpus, MixedScene
 from earwitness.tasks.summary import judged
 
+if TYPE_CHECKING:
+    from earwitness.scenes.bank import Bank
+
 Outlines = Mapping[tuple[str, str], str]
 """Waveforms by (corpus key, scene)."""
 
@@ -32,7 +35,7 @@ def scene_record(mixed: MixedCorpus, scene: MixedScene) -> dict[str, Any]:
     manifest, scenario, bank = scene.manifest, scene.scenario, mixed.bank
     said = {turn.index: turn for turn in manifest.turns}
     return {
-        "place": bank.location(scenario.location).name,
+        "place": _place_name(bank, scenario.location),
         "split": scenario.split,
         "seconds": round(manifest.audio.duration_s, 2),
         "topic": clean(scene.dialogue.topic),
@@ -44,7 +47,7 @@ def scene_record(mixed: MixedCorpus, scene: MixedScene) -> dict[str, Any]:
         "events": [
             {
                 "id": event.id,
-                "sound": bank.sound(event.sound).name,
+                "sound": _sound_name(bank, event.sound),
                 "reaction": event.reaction,
                 "register": (event.register or "").replace("_", " "),
                 "start": round(event.start_s, 2),
@@ -56,6 +59,17 @@ def scene_record(mixed: MixedCorpus, scene: MixedScene) -> dict[str, Any]:
             for event in manifest.events
         ],
     }  # fmt: skip
+
+
+def _place_name(bank: Bank, location: str) -> str:
+    """A location's name; its id in words where the bank has no such location."""
+    known = {place.id: place.name for place in bank.locations}
+    return known.get(location, _shown(location))
+
+
+def _sound_name(bank: Bank, sound: str) -> str:
+    known = {each.id: each.name for each in bank.sounds}
+    return known.get(sound, _shown(sound))
 
 
 class _Packer:

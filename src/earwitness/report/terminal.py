@@ -187,7 +187,6 @@ def print_scene_boards(console: Console, boards: Sequence[SceneBoard]) -> None:
     """Print every corpus: headlines by system and task, the findings in words, and what a reader must know."""
     from rich import box
 
-    from earwitness.report.scene_models import findings
     from earwitness.report.scene_views import HEADLINES, control_words, sentences, table_rows
 
     plain = not console.encoding.lower().startswith("utf")
@@ -209,11 +208,8 @@ def print_scene_boards(console: Console, boards: Sequence[SceneBoard]) -> None:
         console.print(table)
         for line in (*sentences(board), control_words(board)):
             console.print(Text(line))
-        for system in board.systems:
-            for found in findings(board, system):
-                if found["css"] == "doubt":
-                    line = f"note: {system}, {found['task']}: {found['text']}"
-                    console.print(Text(line, style="yellow"))
+        for line in _doubts(board):
+            console.print(Text(f"note: {line}", style="yellow"))
         for note in board.notes:
             console.print(Text(f"note: {note}", style="dim"))
         if not board.complete:
@@ -224,6 +220,23 @@ def print_scene_boards(console: Console, boards: Sequence[SceneBoard]) -> None:
                     style="bold yellow",
                 )
             )
+
+
+def _doubts(board: SceneBoard) -> list[str]:
+    """What is a reason to look, one line a system: each flag with the tasks it was found in."""
+    lines = []
+    for system in board.systems:
+        flags: dict[str, list[str]] = {}
+        for signs in board.signs:
+            for flag in signs.flags if signs.system == system else ():
+                flags.setdefault(flag, []).append(signs.task)
+        scores = board.scores("reaction", system)
+        if ignored := getattr(scores, "ignored", ()):
+            flags[f"ignores {', '.join(ignored)}"] = ["reaction"]
+        if flags:
+            found = "; ".join(f"{flag} ({', '.join(tasks)})" for flag, tasks in flags.items())
+            lines.append(f"{system}: {found}")
+    return lines
 
 
 def _scene_cell(cell: Mapping[str, Any], mark: str) -> Text:

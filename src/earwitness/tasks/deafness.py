@@ -173,7 +173,7 @@ class DeafnessSigns:
             )
         if self.one_answer and not self.stuck:
             lines.append(
-                f"{_of(self.top_answer_count, self.answers)} answers are {self.top_answer!r}, in different words."
+                f"{_of(self.top_answer_count, self.answers)} answers are “{self.top_answer}”."
             )
         if self.copied:
             lines.append(

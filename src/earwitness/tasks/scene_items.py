@@ -110,6 +110,7 @@ def load_mixed(
     bank: Path | None = None,
     split: str | None = None,
     limit: int | None = None,
+    any_bank: bool = False,
 ) -> MixedCorpus:
     """Read the mixed scenes of a corpus.
 
@@ -118,12 +119,15 @@ def load_mixed(
     bank: folder of the corpus's bank; None means the one that ships.
     split: ``train``, ``validation`` or ``test``; None means all.
     limit: only so many scenes, drawn by a hash of their ids: more contain fewer.
+    any_bank: take the bank although the corpus was planned from another state of it: enough for showing scenes, not
+        for asking about them.
 
     Raises
     ------
     UsageError: unknown split, a limit below one, or nothing there to ask about.
     DataError: no corpus, or a manifest that belongs to another scene.
     """
+    from earwitness.scenes.bank import load_bank
     from earwitness.scenes.corpus import Corpus
     from earwitness.scenes.mixing.stage import manifest_file
 
@@ -154,7 +158,7 @@ def load_mixed(
     scenes = sorted(scenes, key=lambda s: hashlib.sha256(s.id.encode()).digest())[:limit]
     return MixedCorpus(
         corpus,
-        corpus.bank(bank),
+        load_bank(bank) if any_bank else corpus.bank(bank),
         tuple(sorted(scenes, key=lambda scene: scene.id)),
         (*corpus.scenarios(), *corpus.refills()),
         split,
