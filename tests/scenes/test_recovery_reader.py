@@ -11,6 +11,7 @@ from earwitness.errors import DataError, UsageError
 from earwitness.models.embedders.hashed import HashedEmbedder
 from earwitness.models.embedders.registry import open_embedder
 from earwitness.scenes.bank import Bank, load_bank
+from earwitness.scenes.corpus_card import reader_trial
 from earwitness.scenes.reader.disturbance import disturbance, first_sentence
 from earwitness.scenes.reader.fitting import fitted
 from earwitness.scenes.reader.judge import OfflineReader, load_weights
@@ -201,6 +202,11 @@ def test_it_reads_what_it_never_saw_well_above_chance(reader: OfflineReader, ban
     trial = asyncio.run(try_judge(reader, load_snippets(GOLDEN / "reaction_snippets.yaml"), bank))
     assert trial.sounds == 220
     assert trial.balanced_accuracy.value == pytest.approx(0.704, abs=0.005)
+    told, found = reader_trial(), trial.balanced_accuracy
+    assert (told["snippets"], told["sounds"]) == (trial.snippets, trial.sounds)
+    # The card of every corpus states it; intervals to the digit, the rest as near as platforms agree.
+    for name in ("value", "low", "high"):
+        assert told["balanced_accuracy"][name] == pytest.approx(getattr(found, name), abs=0.01)
     assert trial.balanced_accuracy.low > 0.6
     assert all(share.value > 0.4 for share in trial.recall.values())
     assert sum(map(sum, trial.confusion)) == 220

@@ -15,6 +15,7 @@ from earwitness.runs.items import digest
 from earwitness.scenes.bank import Bank
 from earwitness.scenes.bank_library import SHARED, LibraryContents
 from earwitness.scenes.corpus import CONFIG, SCENARIOS, Corpus, locked
+from earwitness.scenes.corpus_card import write_card
 from earwitness.scenes.corpus_config import (
     BankUsed,
     CastUsed,
@@ -193,6 +194,7 @@ def plan_corpus(
             before = _verify_prefix(folder / SCENARIOS, text)
         write_atomically(folder / SCENARIOS, text)
         write_atomically(folder / CONFIG, config.to_yaml())
+        write_card(Corpus(folder), bank)
     return PlannedCorpus(Corpus(folder), before, scenarios)
 
 

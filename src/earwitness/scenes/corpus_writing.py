@@ -39,6 +39,7 @@ from earwitness.scenes.corpus import (
     write_scenarios,
     write_templates,
 )
+from earwitness.scenes.corpus_card import write_card
 from earwitness.scenes.corpus_config import CorpusConfig, LoopUsed, WriterUsed, versions_in_use
 from earwitness.scenes.corpus_prompts import KEPT, keep_prompts, prompts_in_use
 from earwitness.scenes.dialogue_records import Dialogue, dialogue_to_json
@@ -133,7 +134,7 @@ async def write_corpus(
     UsageError: another writer's dialogues are there, an option is wrong, or another process is at work.
     DataError: a file of the corpus is broken.
     """
-    bank = corpus.for_cast(bank)
+    whole, bank = bank, corpus.for_cast(bank)
     scenarios = corpus.scenarios()[: order.limit]
     if order.shard is not None:
         scenarios = scenarios[order.shard[0] - 1 :: order.shard[1]]
@@ -170,6 +171,7 @@ async def write_corpus(
             if gate is not None:
                 judged = config.model_copy(update={"judge": dict(gate.identity)})
                 write_atomically(corpus.path(CONFIG), judged.to_yaml())
+            write_card(corpus, whole)
     return result
 
 

@@ -15,6 +15,7 @@ from earwitness.errors import UsageError
 from earwitness.runs.folder import write_atomically
 from earwitness.scenes.bank import Bank
 from earwitness.scenes.corpus import VERDICTS, Corpus
+from earwitness.scenes.corpus_card import RECOVERY, write_card
 from earwitness.scenes.corpus_prompts import keep_prompts, prompts_in_use
 from earwitness.scenes.corpus_writing import WritingOrder, logs_folder, write_corpus
 from earwitness.scenes.recovery import refuse_related
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from earwitness.scenes.writers.calls import Meter
 
 THRESHOLD = "topic_threshold.json"
-RECOVERY = "recovery.json"
 FILTER_REFILLS = 10
 """A judge turns down more than the rules do, and each place has to be filled for the plan to stand."""
 
@@ -141,6 +141,7 @@ async def filter_corpus(
     kept = found.to_json(Corpus(corpus.folder).config.judge)
     text = json.dumps(kept, ensure_ascii=False, indent=2)
     write_atomically(corpus.path(RECOVERY), text + "\n")
+    write_card(corpus, bank)
     return found
 
 
