@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CLIPS ?=
 
-.PHONY: help setup demo test lint bench test-browser test-hf clean
+.PHONY: help setup demo test lint bench soak fuzz test-browser test-hf clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -32,6 +32,13 @@ lint: $(STAMP)  ## format check, lint, strict types, import contract
 
 bench: $(STAMP)  ## speed and memory, beside a peer in the same run
 	$(BIN)/python -m benchmarks
+
+soak: $(STAMP)  ## 20,000 items through a misbehaving service, 200 kills: nothing lost, nothing doubled
+	$(BIN)/python -m benchmarks.soak
+
+fuzz: $(STAMP)  ## random bytes against the ledger's reader and the reply parsers, two minutes a target
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[dev,fuzz]"
+	$(BIN)/python -m benchmarks.fuzz 120
 
 test-browser: $(STAMP)  ## the pages in headless Chromium (skips with a reason where there is none)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[dev,browser]"
