@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from earwitness.clips.corpus import ClipSet, Use
     from earwitness.clips.importing import Imported
 
-PARTS = ("validate", "script", "assign", "select")
+PARTS = ("validate", "script", "assign", "select", "export", "forget")
 """Modules ``clips_<part>``; each has ``register_<part>(group)``."""
 
 group = typer.Typer(

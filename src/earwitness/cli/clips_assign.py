@@ -64,7 +64,7 @@ def assign(
         read_assignments,
         read_design,
     )
-    from earwitness.clips.forgetting_records import require_not_forgotten
+    from earwitness.clips.forgetting_records import read_tombstones, require_not_forgotten
     from earwitness.clips.scripts import read_scripts
     from earwitness.errors import DataError, UsageError
 
@@ -79,7 +79,9 @@ def assign(
     new = [*account, *_lines(accounts_file)]
     if accounts:
         numbered = (f"a{n:03}" for n in range(1, 100_000))
-        free = (name for name in numbered if name not in there and name not in new)
+        gone = read_tombstones(folder)
+        taken = {name.casefold() for name in (*there, *new)}
+        free = (name for name in numbered if name not in taken and not gone.has_name(name))
         new += [next(free) for _ in range(max(0, accounts - len(there) - len(new)))]
     if not new and not there:
         raise UsageError(

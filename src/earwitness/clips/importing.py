@@ -288,7 +288,7 @@ def _convert_all(
     workers: int | None,
     on_progress: Progress | None,
 ) -> list[Finished]:
-    known = _known_from(before) | dict(journal.known)
+    known = known_from(before) | dict(journal.known)
     jobs = []
     for clip in clips:
         suffix = ".wav" if settings.rate is not None else clip.file.suffix.lower()
@@ -318,7 +318,8 @@ def _convert_all(
     return finished
 
 
-def _known_from(before: ClipSet | None) -> dict[str, Converted]:
+def known_from(before: ClipSet | None) -> dict[str, Converted]:
+    """What a finished set says of its own conversions, by id; nothing without a set."""
     if before is None:
         return {}
     return {
