@@ -1,12 +1,14 @@
-"""From nothing to a leaderboard page: ``make demo``, or ``make demo CLIPS=path/to/a/clip/set``.
+"""From nothing to one page about both families: ``make demo``, or ``make demo CLIPS=path/to/a/clip/set``.
 
-Every step is a command a user could type; it is printed before it runs.
+Clips spoken and scenes mixed by packaged voices and synthetic sounds, baselines and a stand-in server asked, and one
+report. Every step is a command a user could type; it is printed before it runs.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
 import shlex
 import subprocess
 import sys
@@ -17,8 +19,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from earwitness.errors import EarwitnessError  # noqa: E402
 
-def command(*words: str | Path) -> None:
+SCENES = 12
+
+
+def command(*words: str | Path | int) -> None:
     """Run one earwitness command, shown as it would be typed."""
     text = [str(word) for word in words]
     print(f"\n$ earwitness {shlex.join(text)}", flush=True)
@@ -81,6 +87,54 @@ def run_models(clips: Path, runs: Path, *baseline: str | Path) -> None:
         )  # fmt: skip
 
 
+def run_scenes(out: Path) -> list[Path]:
+    """A small corpus of scenes from nothing, asked by baselines and by a reader of words. Returns what to report."""
+    corpus, runs = out / "scenes", out / "scene-runs"
+    weights = out / "listener.model"
+    command(
+        "scenes", "build", "--scenes", SCENES, "--out", corpus,
+        "--set", "sounds.takes=3", "--set", "mix.format=flac",
+    )  # fmt: skip
+    command("baseline", "train-listener", corpus, "--sounds", corpus / "library", "--out", weights)
+    for model in ("baseline/majority", "baseline/uniform"):
+        command(
+            "run", "cares", corpus, "--model", model, "--conditions", "audio,muted", "--out", runs
+        )
+    # It has heard the scenes of the train split, so it is asked about the others alone.
+    command(
+        "run", "cares", corpus, "--model", "baseline/listener", "-M", f"weights={weights}",
+        "--split", "test", "--conditions", "audio,muted", "--out", runs,
+    )  # fmt: skip
+    if has("wordllama", "tokenizers"):
+        conditions = "oracle,asr" if whisper_is_there() else "oracle"
+        command(
+            "run", "cares", corpus, "--model", "offline/reader", "--tasks", "reaction",
+            "--conditions", conditions, "--out", runs,
+        )  # fmt: skip
+        if conditions == "oracle":
+            print(
+                "\n(the reader has read the true scripts. What a recogniser of speech makes of the mixes: "
+                'pip install -e ".[local]", earwitness asr install, and --conditions asr)'
+            )
+    return [runs]
+
+
+def has(*modules: str) -> bool:
+    """Whether optional packages are installed."""
+    return all(importlib.util.find_spec(module) for module in modules)
+
+
+def whisper_is_there() -> bool:
+    """Whether the packaged recogniser is installed with its weights."""
+    from earwitness.models.transcribers.registry import open_transcriber
+
+    try:
+        open_transcriber("whisper/base", {})
+    except EarwitnessError:
+        return False
+    return True
+
+
 def may_train_on(clips: Path) -> bool:
     """Whether the set's card permits training."""
     import yaml
@@ -93,6 +147,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("build/demo"))
     parser.add_argument("--clips", type=Path, help="a clip set of yours (earwitness clips import)")
+    parser.add_argument("--no-scenes", action="store_true", help="clips alone")
     given = parser.parse_args()
     begun = time.monotonic()
     out = given.out
@@ -117,8 +172,8 @@ def main() -> None:
             run_models(test, runs, "-M", f"weights={weights}")
         else:
             run_models(test, runs)
-    embed = ["--embed-audio"] if given.clips is None else []
-    command("report", runs, "--out", out, *embed)
+    shown = [runs] if given.no_scenes else [runs, *run_scenes(out)]
+    command("report", *shown, "--out", out, "--link-audio")
     print(f"\ndone in {time.monotonic() - begun:.0f} s: open {out / 'report.html'}")
 
 

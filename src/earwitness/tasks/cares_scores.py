@@ -313,7 +313,7 @@ def _pair(
     drawn = resample_sums(both.flat, resamples, stream(seed, "cares-compare", task))
     low, high, _ = percentile_interval(metric(drawn), value, n_clusters)
     limits = widened(float(value), float(low), float(high), n_clusters)
-    p = sign_flip(both.moved, stream(seed, "sign-flip", task, a, b)).p
+    p = sign_flip(both.moved, stream(seed, "sign-flip", task)).p
     few = ", few" if n_clusters < FEW_CLUSTERS else ""
     return CaresComparison(
         a=a,
