@@ -189,7 +189,9 @@ def served(folder: Path) -> Iterator[Site]:
     from earwitness.review.serve import _listen
 
     listener = _listen("127.0.0.1", 0)
-    config = uvicorn.Config(build_app(folder), log_level="warning", access_log=False, ws="none")
+    config = uvicorn.Config(
+        build_app(folder), log_level="warning", access_log=False, ws="none", server_header=False
+    )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()

@@ -17,7 +17,10 @@ Places in one's own list are all a browser ever names: no ids, no file names, no
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -27,7 +30,6 @@ from urllib.parse import parse_qsl
 from anyio import to_thread
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
@@ -78,8 +80,11 @@ from earwitness.review.web import (
     word_for,
 )
 
+LONGEST_LIST = 10_000_000
+_TAG_KEY = secrets.token_bytes(32)
 
-def build_app(folder: Path, *, secure: bool = False) -> Starlette:
+
+def build_app(folder: Path, *, secure: bool = False) -> SecureHeaders:
     """The app of a review folder.
 
     Raises
@@ -112,7 +117,6 @@ def build_app(folder: Path, *, secure: bool = False) -> Starlette:
             *organiser.ROUTES,
             Mount("/static", Static(packages=[("earwitness.review", "static")])),
         ],
-        middleware=[Middleware(SecureHeaders)],
         exception_handlers={
             HTTPException: failed,
             TooLargeError: too_large,
@@ -124,7 +128,8 @@ def build_app(folder: Path, *, secure: bool = False) -> Starlette:
         lifespan=lifespan,
     )
     app.state.desk = desk
-    return app
+    # Around everything: also what is answered when something breaks down has the headers.
+    return SecureHeaders(app)
 
 
 class Static(StaticFiles):
@@ -195,11 +200,35 @@ def next_address(desk: Desk, person: Person, after: int = 0) -> str:
     return "/work" if position is None or needs_consent(desk, person) else f"/work/item/{position}"
 
 
+class Sound(FileResponse):
+    """Audio without the date of its file, which may tell what is in it; its tag means nothing outside this process."""
+
+    def set_stat_headers(self, stat_result: os.stat_result) -> None:
+        state = f"{stat_result.st_mtime_ns} {stat_result.st_size}".encode()
+        tag = hashlib.blake2s(state, key=_TAG_KEY).hexdigest()
+        self.headers.setdefault("etag", f'"{tag}"')
+        self.headers.setdefault("last-modified", "Thu, 01 Jan 1970 00:00:00 GMT")
+        super().set_stat_headers(stat_result)
+
+
+def place_in(request: Request) -> int:
+    """The place in one's own list that an address names.
+
+    Raises
+    ------
+    HTTPException: 404 for a number no list reaches.
+    """
+    position: int = request.path_params["position"]
+    if position > LONGEST_LIST:
+        raise HTTPException(404, "There is no such item in your list.")
+    return position
+
+
 async def item_page(request: Request) -> Response:
     desk, person = desk_of(request), person_in(request)
     if needs_consent(desk, person):
         return RedirectResponse("/work", 303)
-    position = request.path_params["position"]
+    position = place_in(request)
     found = item_at(desk.db, person.id, position)
     if found is None:
         raise HTTPException(404, "There is no such item in your list.")
@@ -217,7 +246,7 @@ async def audio(request: Request) -> Response:
     desk, person = desk_of(request), person_in(request)
     if needs_consent(desk, person):
         raise HTTPException(404, "There is no such item in your list.")
-    found = item_at(desk.db, person.id, request.path_params["position"])
+    found = item_at(desk.db, person.id, place_in(request))
     if found is None:
         raise HTTPException(404, "There is no such item in your list.")
     item, _, stored = found
@@ -226,11 +255,7 @@ async def audio(request: Request) -> Response:
     if not stored:
         raise HTTPException(404, "There is no sound for this item.")
     path = await to_thread.run_sync(desk.audio_file, item, stored)
-    # No name and no date of the file: both may tell what is in it.
-    response = FileResponse(path, media_type="audio/wav", headers={"cache-control": "no-store"})
-    for header in ("last-modified", "etag"):
-        del response.headers[header]
-    return response
+    return Sound(path, media_type="audio/wav", headers={"cache-control": "no-store"})
 
 
 async def _fields(request: Request) -> dict[str, Any]:
@@ -263,7 +288,7 @@ async def answer(request: Request) -> Response:
     require_ours(request, "annotator", given.get("csrf"))
     if not desk.answering.take(person.id):
         raise HTTPException(429, "Too many answers at once. Wait a moment.", {"retry-after": "1"})
-    position = request.path_params["position"]
+    position = place_in(request)
     found = item_at(desk.db, person.id, position)
     if found is None:
         raise HTTPException(
@@ -326,7 +351,7 @@ async def recording(request: Request) -> Response:
         )
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "audio/wav":
         raise HTTPException(415, "Send audio/wav.")
-    position = request.path_params["position"]
+    position = place_in(request)
     found = item_at(desk.db, person.id, position)
     if found is None:
         raise HTTPException(404, "There is no such item in your list.")
