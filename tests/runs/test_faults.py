@@ -318,6 +318,44 @@ def test_a_file_gone_in_the_middle_of_a_run_fails_its_items_alone(tmp_path: Path
 
 def test_a_line_too_many_is_not_skipped(tmp_path: Path) -> None:
     path = tmp_path / "ledger.jsonl"
-    path.write_bytes(b'{"kind":"reply","key":"a"}\n\n{"kind":"reply","key":"b"}\n')
+    path.write_bytes(b'{"kind":"started","key":"a"}\n\n{"kind":"started","key":"b"}\n')
     with pytest.raises(DataError, match=r"ledger\.jsonl:2"):
         Ledger(path, shared=True)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"kind": "reply", "key": "a"},
+        {"kind": "reply", "key": "a", "reply": {"text": "x"}},
+        {"kind": "failed", "key": "a", "error": "x"},
+        {"kind": ["reply"], "key": "a"},
+        {"kind": "started", "key": {"a": 1}},
+    ],
+)
+def test_an_entry_that_could_not_be_read_back_is_damage_found_on_opening(
+    tmp_path: Path, line: dict[str, object]
+) -> None:
+    path = tmp_path / "ledger.jsonl"
+    path.write_text(json.dumps(line) + '\n{"kind":"started","key":"b"}\n')
+    with pytest.raises(DataError, match=r"ledger\.jsonl:1: a line that is not a ledger entry"):
+        Ledger(path, read_only=True)
+
+
+def test_nesting_without_end_is_damage_and_no_crash(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.jsonl"
+    path.write_bytes(b"[" * 200_000 + b'\n{"kind":"started","key":"b"}\n')
+    with pytest.raises(DataError, match=r"ledger\.jsonl:1"):
+        Ledger(path, read_only=True)
+
+
+def test_what_a_later_version_writes_besides_is_let_be(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.jsonl"
+    with Ledger(path) as ledger:
+        ledger.reply("a", Reply(text="anger"), item="i", attempts=1)
+    text = path.read_text().replace('"input_tokens"', '"video_tokens":7,"input_tokens"')
+    path.write_text(text + '{"kind":"something new","key":"a"}\n')
+    with Ledger(path, read_only=True) as ledger:
+        reply = ledger.get_reply("a")
+    assert reply is not None
+    assert reply.text == "anger"

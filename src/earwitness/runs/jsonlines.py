@@ -37,6 +37,7 @@ class JsonLines:
     locks: given, the file is shared: every append is made under their latch, after reading what others appended.
     keys: what every line must have.
     entry: what a line is called in an error.
+    fits: whether a line with all keys is what it should be; None takes every one.
     note: told of every line, so that an index can be kept without keeping the lines.
     busy_step: what to do when another process has the file.
 
@@ -66,6 +67,7 @@ class JsonLines:
         busy_step: str = "Wait for it to end.",
         kept: str = "everything written so far is kept",
         locks: ByteLocks | None = None,
+        fits: Callable[[Mapping[str, Any]], bool] | None = None,
     ) -> None:
         self.path = path
         self.read_only = read_only
@@ -75,6 +77,7 @@ class JsonLines:
         self._note = note or _ignore
         self._kept = kept
         self._locks = locks
+        self._fits = fits or _any
         self._writer: int | None = None
         if not read_only:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -198,10 +201,10 @@ class JsonLines:
     def _parse(self, raw: bytes) -> dict[str, Any] | None:
         try:
             line = json.loads(raw)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
         if isinstance(line, dict) and all(key in line for key in self._keys):
-            return line
+            return line if self._fits(line) else None
         return None
 
     def append(self, line: Mapping[str, Any]) -> int:
@@ -269,6 +272,11 @@ class JsonLines:
         self.close()
 
 
+def _any(line: Mapping[str, Any]) -> bool:
+    del line
+    return True
+
+
 def _ignore(line: Mapping[str, Any], offset: int) -> None:
     del line, offset
 
@@ -285,7 +293,7 @@ def read_lines(path: Path, entry: str = "an entry") -> Iterator[tuple[int, dict[
             for number, raw in enumerate(file, start=1):
                 try:
                     line = json.loads(raw)
-                except ValueError as error:
+                except (ValueError, RecursionError) as error:
                     raise DataError(
                         f"{path}:{number}", f"is not JSON ({error})", wanted=entry
                     ) from None

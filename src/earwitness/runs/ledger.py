@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -112,6 +112,39 @@ class _Index:
         return counts
 
 
+_NUMBER = (int, float, type(None))
+_FORMS: Mapping[str, Mapping[str, type | tuple[type, ...]]] = {
+    "reply": {"reply": dict, "cost_usd": _NUMBER},
+    "failed": {"error": str, "message": str, "status": _NUMBER, "attempts": int},
+}
+_REPLY: Mapping[str, type | tuple[type, ...]] = {
+    "text": (str, type(None)),
+    "scores": (dict, type(None)),
+    "finish": str,
+    "finish_raw": (str, type(None)),
+    "usage": dict,
+    "latency_s": (int, float),
+    "provider_id": (str, type(None)),
+    "provider_model": (str, type(None)),
+    "raw": dict,
+}
+_USAGE = frozenset(each.name for each in fields(Usage))
+
+
+def fits_ledger(line: Mapping[str, Any]) -> bool:
+    """Whether a line is an entry that can be read back; kinds of later versions are let be."""
+    kind, key = line["kind"], line["key"]
+    if not isinstance(kind, str) or not isinstance(key, str):
+        return False
+    # ``cost_usd`` came later than the first ledgers.
+    if not all(isinstance(line.get(name), form) for name, form in _FORMS.get(kind, {}).items()):
+        return False
+    if kind != "reply":
+        return True
+    reply = line["reply"]
+    return all(name in reply and isinstance(reply[name], form) for name, form in _REPLY.items())
+
+
 def _usd(value: Any) -> float:
     """An amount, nothing where a line has none."""
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
@@ -143,7 +176,8 @@ def reply_from_json(value: Mapping[str, Any]) -> Reply:
         scores=value["scores"],
         finish=value["finish"],
         finish_raw=value["finish_raw"],
-        usage=Usage(**value["usage"]),
+        # What a later version counts besides is left to it.
+        usage=Usage(**{name: count for name, count in value["usage"].items() if name in _USAGE}),
         latency_s=value["latency_s"],
         provider_id=value["provider_id"],
         provider_model=value["provider_model"],
@@ -201,6 +235,7 @@ class Ledger:
                 busy_step="Wait for it to end, or give this one another --out folder.",
                 kept="every reply stored so far is kept",
                 locks=self._locks,
+                fits=fits_ledger,
             )
         except BaseException as error:
             if self._locks is not None:
@@ -341,7 +376,7 @@ class Ledger:
         offset = self._index.failures.get(key)
         if offset is not None:
             line = self._file.read(offset)
-            failure = Failure(line["error"], line["message"], line["status"], line["attempts"])
+            failure = Failure(line["error"], line["message"], line.get("status"), line["attempts"])
             return None, failure, None
         return None, None, None
 
