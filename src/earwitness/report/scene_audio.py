@@ -82,13 +82,28 @@ def may_travel(folder: Path) -> tuple[bool, str, str]:
 
 
 def library_of(folder: Path) -> str:
-    """Name, version and licences of the sound library a corpus was mixed from; empty where that is not written down."""
+    """Name, version and licences of the sound library a corpus was mixed from, and whether splits share its takes.
+
+    Empty where that is not written down.
+    """
     library = _card(folder / "mixes.yaml").get("library")
     if not isinstance(library, Mapping):
         return ""
     words = " ".join(str(library[key]) for key in ("name", "version") if library.get(key))
     licences = library.get("licences")
-    return words + (f" ({', '.join(map(str, licences))})" if licences else "")
+    words += f" ({', '.join(map(str, licences))})" if licences else ""
+    return words + (
+        "; its takes are shared by the splits" if library.get("takes_shared_by_splits") else ""
+    )
+
+
+def cast_of(folder: Path) -> str:
+    """Name of the cast that speaks in a corpus, and whether splits share its voices; empty where that is not known."""
+    cast = _card(folder / "voices.yaml").get("cast")
+    if not isinstance(cast, Mapping) or not cast.get("name"):
+        return ""
+    shared = cast.get("split_policy") == "shared"
+    return str(cast["name"]) + ("; its voices are shared by the splits" if shared else "")
 
 
 def _public(licence: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from earwitness.report.boards import prompts_of
@@ -14,7 +14,7 @@ from earwitness.tasks.cares_table import CaresTable, TaskScores, build_table
 from earwitness.tasks.deafness import DeafnessSigns, losses_of, signs
 from earwitness.tasks.records import Decision
 from earwitness.tasks.scene_conditions import CONDITIONS, TEXT_CONDITIONS
-from earwitness.tasks.summary import Judge
+from earwitness.tasks.summary import Judge, Judged
 
 if TYPE_CHECKING:
     from earwitness.report.scene_corpora import Finder
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 CONTROL_CONDITIONS = ("asr", "oracle")
 """Conditions a text-only control is looked for under, in this order."""
+BREAKDOWNS = ("location", "setting", "sound", "register", "margin", "level", "position")
+"""Groups that only the main condition of a system is split by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +148,10 @@ def build_boards(
         if finder is not None:
             scenes = {d.cluster for each in named for d in each.decisions}
             mixed, missing = finder.find(corpus, scenes)
-        judging = judge or _naming_judge(named, mixed)
+        found = judge or _naming_judge(named, mixed)
+        judging = Remembering(found) if found is not None else None
         table = build_table(
-            named,
+            _trimmed(named),
             control=chosen,
             cluster=cluster,
             accept_failed=accept_failed,
@@ -178,6 +181,48 @@ def build_boards(
     return tuple(boards)
 
 
+@dataclass(frozen=True, slots=True)
+class Remembering:
+    """A judge that reads no summary twice, as scoring and the browser both ask."""
+
+    judge_: Judge
+    known: dict[tuple[str, tuple[str, ...]], tuple[Judged, ...]] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.judge_.name
+
+    def judge(self, summary: str, sounds: Sequence[str]) -> tuple[Judged, ...]:
+        """The verdicts of the judge behind it."""
+        key = (summary, tuple(sounds))
+        if key not in self.known:
+            self.known[key] = self.judge_.judge(summary, sounds)
+        return self.known[key]
+
+
+def _trimmed(answers: Sequence[CaresAnswers]) -> list[CaresAnswers]:
+    """Answers to score: beside the condition that breakdowns are shown of, without the groups of most breakdowns.
+
+    Each value of each group has an interval of its own, which is most of the work of a large report.
+    """
+    main = {
+        name: min((each.condition for each in answers if each.name == name), key=CONDITIONS.index)
+        for name in {each.name for each in answers}
+    }
+    return [
+        each
+        if each.condition == main[each.name] or each.task in ("grounding", "summary")
+        else replace(
+            each,
+            decisions=tuple(
+                replace(d, groups={k: v for k, v in d.groups.items() if k not in BREAKDOWNS})
+                for d in each.decisions
+            ),
+        )
+        for each in answers
+    ]
+
+
 def _naming_judge(answers: Sequence[CaresAnswers], mixed: MixedCorpus | None) -> Judge | None:
     if all(each.task != "summary" for each in answers):
         return None
@@ -197,13 +242,17 @@ def _missing(name: str, why: str) -> tuple[str, ...]:
 
 def _of_corpus(mixed: MixedCorpus | None) -> tuple[str, ...]:
     """Where the sounds come from, and whether their names are those of the corpus's own bank."""
-    from earwitness.report.scene_audio import library_of
+    from earwitness.report.scene_audio import cast_of, library_of
     from earwitness.report.scene_corpora import bank_note
 
     if mixed is None:
         return ()
-    library = library_of(mixed.folder)
-    notes = (f"Sounds are from the library {library}." if library else "", bank_note(mixed))
+    library, cast = library_of(mixed.folder), cast_of(mixed.folder)
+    notes = (
+        f"Sounds are from the library {library}." if library else "",
+        f"Voices are those of the cast {cast}." if cast else "",
+        bank_note(mixed),
+    )
     return tuple(filter(None, notes))
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from earwitness.scenes.bank import Bank
@@ -72,6 +73,7 @@ def _verb_forms(word: str) -> set[str]:
     return {word + "ed", word + "ing"}
 
 
+@lru_cache(maxsize=32)
 def words_of(text: str) -> tuple[Word, ...]:
     """Split a text into lower-case words with their places; hyphens divide, a possessive 's is cut.
 

@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  const PER_PAGE = 12;
+  const PER_PAGE = window.matchMedia("(max-width: 820px)").matches ? 6 : 12;
   const data = JSON.parse(document.getElementById("scene-data").textContent);
   const byId = (id) => document.getElementById(id);
   const make = (tag, css, text) => {
@@ -20,10 +20,10 @@
     const whole = Math.floor(tenths / 10);
     return Math.floor(whole / 60) + ":" + String(whole % 60).padStart(2, "0") + "." + (tenths % 10);
   };
-  const short = (seconds) => Math.floor(seconds / 60) + ":" + String(Math.floor(seconds % 60)).padStart(2, "0");
+  const short = (seconds) => Math.floor(Math.round(seconds) / 60) + ":" + String(Math.round(seconds) % 60).padStart(2, "0");
   const spoken = (seconds) => {
-    const minutes = Math.floor(seconds / 60);
-    return (minutes ? minutes + " min " : "") + Math.floor(seconds % 60) + " s";
+    const whole = Math.round(seconds);
+    return (whole >= 60 ? Math.floor(whole / 60) + " min " : "") + (whole % 60) + " s";
   };
   const name = (number) => (number < 0 ? null : data.names[number]);
   const letter = (reaction) => reaction[0].toUpperCase();
@@ -210,9 +210,11 @@
     const step = scene.seconds > 75 ? 30 : 10;
     for (let t = 0; t < scene.seconds - step / 3; t += step) ruler.append(place(make("span", "", short(t)), scene, t, t));
     const head = make("div", "playhead");
-    box.append(sounds, strip, ...lanes, ruler, head);
+    const track = make("div", "track");
+    track.append(sounds, strip, ...lanes, ruler, head);
+    box.append(track);
     const at = (event) => {
-      const frame = box.getBoundingClientRect();
+      const frame = track.getBoundingClientRect();
       return ((event.clientX - frame.left) / frame.width) * scene.seconds;
     };
     let dragging = false;
@@ -284,8 +286,14 @@
   };
 
   const playFrom = (scene, seconds, words) => {
-    const button = make("button", "time", clock(seconds));
+    const button = make("button", "time");
     button.type = "button";
+    if (player) {
+      const sign = make("span", "sign", "▶");
+      sign.setAttribute("aria-hidden", "true");
+      button.append(sign);
+    }
+    button.append(clock(seconds));
     button.setAttribute("aria-label", (player ? "Play from " : "Go to ") + spoken(seconds) + (words ? ", " + words : ""));
     button.addEventListener("click", () => seek(scene, seconds, true));
     return button;
@@ -307,7 +315,7 @@
     caption.append(make("span", "", scene.events.length === 1 ? "The sound of this scene" : "The sounds of this scene"));
     const head = make("thead");
     const line = make("tr");
-    for (const words of ["Sound", "Loudest at", "Reaction", "Register", "Over the ambience", "Level"]) {
+    for (const words of ["Sound", "Loudest at", "From before it", "Reaction", "Register", "Over the ambience", "Level"]) {
       const cell = make("th", "", words);
       cell.scope = "col";
       line.append(cell);
@@ -318,11 +326,11 @@
       const row = make("tr");
       const first = make("th", "", event.sound);
       first.scope = "row";
-      const when = make("td");
-      when.append(playFrom(scene, Math.max(event.start - 3, 0), "before " + event.sound), " " + clock(event.at));
+      const before = make("td");
+      before.append(playFrom(scene, Math.max(event.start - 3, 0), "before " + event.sound));
       const how = make("td");
       how.append(chip(event.reaction));
-      row.append(first, when, how, make("td", "", event.register || "–"), make("td", "", event.margin === null ? "–" : event.margin + " dB"), make("td", "", event.level));
+      row.append(first, make("td", "", clock(event.at)), before, how, make("td", "", event.register || "–"), make("td", "", event.margin === null ? "–" : event.margin + " dB"), make("td", "", event.level));
       body.append(row);
     }
     table.append(caption, head, body);
@@ -356,7 +364,7 @@
     const what = name(data.items.what[item]);
     const words = [task];
     if (event) words.push(event.sound + " at " + clock(event.at));
-    if (what) words.push(what);
+    if (what) words.push({ present: "in the recording", absent: "in its twin without the sound" }[what] || what);
     const title = make("h4", "question", words.join(" · "));
     const gold = name(data.items.gold[item]);
     if (gold) title.append(" ", make("span", "gold", "truth: " + gold));
@@ -453,7 +461,7 @@
     const title = make("h3", "", scene.id);
     title.id = "s-title";
     const facts = [scene.place];
-    if (scene.seconds) facts.push(short(scene.seconds) + " min");
+    if (scene.seconds) facts.push(short(scene.seconds));
     if (scene.split) facts.push(scene.split);
     if (data.corpora.length > 1) facts.push(data.corpora[scene.corpus]);
     const parts = [title, make("p", "facts", facts.filter(Boolean).join(" · "))];
