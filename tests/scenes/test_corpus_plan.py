@@ -107,6 +107,36 @@ def test_a_library_limits_what_is_drawn_split_by_split(tmp_path: Path, bank: Ban
         planned(tmp_path / "c", bank, 50)
 
 
+def test_no_scene_is_where_the_library_has_no_ambience(tmp_path: Path, bank: Bank) -> None:
+    folder = library(tmp_path / "lib", bank)
+    there = ("cafe", "park", "street")
+    lines = [
+        {"ambience": place, "split": split}
+        for place in there
+        for split in ("train", "validation", "test")
+        if (place, split) != ("street", "test")
+    ]
+    with (folder / "takes.jsonl").open("a") as table:
+        table.writelines(json.dumps(line) + "\n" for line in lines)
+    used = library_used(read_library(folder), bank=bank)
+    assert {place.id for place in bank.locations} - set(used.left_out) == {"cafe", "park"}
+    corpus = planned(tmp_path / "c", bank, 20, library=used)
+    assert {s.location for s in corpus.scenarios} == {"cafe", "park"}
+    # It grows as it was, and its plan can be made again without the library.
+    grown = planned(tmp_path / "c", bank, 30, library=used)
+    assert grown.scenarios[: len(corpus.scenarios)] == corpus.scenarios
+    assert plan(bank, request_of(Corpus(tmp_path / "c").config)) == grown.scenarios
+
+
+def test_a_library_of_other_places_is_refused(tmp_path: Path, bank: Bank) -> None:
+    folder = library(tmp_path / "lib", bank)
+    with (folder / "takes.jsonl").open("a") as table:
+        table.write(json.dumps({"ambience": "moon", "split": "shared"}) + "\n")
+    used = library_used(read_library(folder), bank=bank)
+    with pytest.raises(InfeasiblePlanError, match="no location of the bank has an ambience"):
+        planned(tmp_path / "c", bank, 5, library=used)
+
+
 def test_a_library_without_splits_serves_all_of_them(tmp_path: Path, bank: Bank) -> None:
     for sound in bank.sounds[:3]:
         (tmp_path / "sounds" / sound.id).mkdir(parents=True)

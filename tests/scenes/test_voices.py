@@ -111,6 +111,7 @@ def test_every_turn_is_a_file_of_its_own(tmp_path: Path) -> None:
             assert turn.words[-1].end_s <= turn.seconds
     assert card["cast"]["split_policy"] == "shared"
     assert card["turns"] == 18
+    assert "**voices are shared by the splits**" in corpus.path("CARD.md").read_text()
 
 
 def test_the_same_for_any_number_of_workers(tmp_path: Path) -> None:
@@ -183,6 +184,22 @@ def test_shards_share_the_work_and_the_last_run_writes_the_list(tmp_path: Path) 
     assert not corpus.path(LINES).exists()
     assert speak(corpus, "espeak").made == 0
     assert contents(corpus) == contents(whole)
+
+
+def test_the_first_scenes_can_be_had_first(tmp_path: Path) -> None:
+    corpus = make_corpus(tmp_path / "part", templates=3, utterances=9, cast="espeak")
+    whole = make_corpus(tmp_path / "whole", templates=3, utterances=9, cast="espeak")
+    first = speak(corpus, "espeak", limit=1)
+    assert (first.scenes, first.turns, first.waiting) == (1, 9, 2)
+    assert list(read_voices(corpus.folder)) == [corpus.dialogues()[0].scenario]
+    assert speak(corpus, "espeak", limit=2).found == first.made
+    rest = speak(corpus, "espeak")
+    assert (rest.scenes, rest.waiting) == (3, 0)
+    # A limit makes less and forgets nothing.
+    assert speak(corpus, "espeak", limit=1).scenes == 3
+    speak(whole, "espeak")
+    assert contents(corpus) == contents(whole)
+    assert "no voice is in two splits" in corpus.path("CARD.md").read_text()
 
 
 def test_a_cache_serves_other_corpora(tmp_path: Path) -> None:

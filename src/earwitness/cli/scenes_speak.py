@@ -53,6 +53,9 @@ def speak(
     max_characters: int | None = typer.Option(
         None, "--max-characters", min=0, help="Most characters sent to paid services."
     ),
+    limit: int | None = typer.Option(
+        None, "--limit", min=1, help="Speak only the first N scenes; the others another time."
+    ),
     shard: str | None = typer.Option(
         None, "--shard", metavar="I/N", help="Make only this part; afterwards run once without it."
     ),
@@ -73,6 +76,8 @@ def speak(
       earwitness scenes speak corpus
 
       earwitness scenes speak corpus --cast my-cast.yaml --dry-run
+
+      earwitness scenes speak corpus --cast kokoro --limit 5
     """
     import dataclasses
     import json
@@ -87,7 +92,7 @@ def speak(
     chosen, voices = open_cast(cast)
     try:
         if dry_run:
-            _forecast(opened_corpus, chosen, voices, used, cache, as_json=as_json)
+            _forecast(opened_corpus, chosen, voices, used, cache, limit, as_json=as_json)
             return
         with _progress("Speaking") as on_done:
             report = speak_corpus(
@@ -100,6 +105,7 @@ def speak(
                 cache=cache,
                 leave_out_refused=leave_out_refused,
                 max_characters=max_characters,
+                limit=limit,
                 shard=part,
                 on_done=on_done,
             )
@@ -200,13 +206,20 @@ def _progress(title: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def _forecast(
-    corpus: Corpus, cast: Any, voices: Any, bank: Any, cache: Path | None, *, as_json: bool
+    corpus: Corpus,
+    cast: Any,
+    voices: Any,
+    bank: Any,
+    cache: Path | None,
+    limit: int | None,
+    *,
+    as_json: bool,
 ) -> None:
     import json
 
     from earwitness.scenes.voices import forecast
 
-    found = forecast(corpus, cast, voices, bank, cache=cache)
+    found = forecast(corpus, cast, voices, bank, cache=cache, limit=limit)
     if as_json:
         typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
         return
@@ -236,6 +249,8 @@ def _print_report(corpus: Path, cast: str, policy: str, report: SpeakReport) -> 
         f"[bold]{escape(str(corpus))}[/]: {report.turns} turns of {report.scenes} scenes, "
         f"{report.seconds / 60:.1f} minutes of speech; {report.made} files made, {report.found} found"
     )
+    if report.waiting:
+        console.print(f"{report.waiting} scenes wait: run it without --limit")
     shared = "no voice is in two splits" if policy == "disjoint" else "voices are shared by splits"
     console.print(f"cast {escape(cast)}: {shared}")
     if report.removed:

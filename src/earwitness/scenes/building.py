@@ -364,7 +364,9 @@ class _Build:
                 per_template=config.per_template,
                 seed=config.seed,
                 preset=load_preset(config.plan.preset),
-                library=library_used(read_library(library.folder), config.plan.min_takes),
+                library=library_used(
+                    read_library(library.folder), config.plan.min_takes, self.bank
+                ),
                 cast=read_cast(cast_path(config.speak.cast), self.bank),
             )
             library.require(_needs(planned.scenarios))

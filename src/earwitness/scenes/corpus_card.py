@@ -62,6 +62,7 @@ def corpus_card(corpus: Corpus, bank: Bank) -> str:
         _plan(config, scenarios, bank),
         _words(config, len(scenes), len(corpus.abandoned())),
         _judged(config, recovery),
+        *filter(None, (_voices(corpus), _sounds(corpus))),
         _limits(config, bank),
     ]
     return "\n\n".join(parts) + "\n"
@@ -98,6 +99,10 @@ def _plan(config: CorpusConfig, scenarios: Sequence[Scenario], bank: Bank) -> st
             f"- planned for a sound library with hash `{config.library.hash[:12]}`, at least "
             f"{config.library.min_takes} takes of a sound in a split"
         )
+        if config.library.left_out:
+            lines.append(
+                f"- no scenes at {', '.join(config.library.left_out)}: the library has no ambience there"
+            )
     if config.cast is not None:
         tags = ", ".join(config.cast.tags) or "none"
         lines.append(f"- planned for a cast of voices that render the delivery tags {tags}")
@@ -185,6 +190,54 @@ def _topic_rule(judge: Mapping[str, Any]) -> str:
         told
         + f", found on {found['positives']} rewordings against {found['negatives']} other topics (AUC {found['auc']:.3f})"
     )
+
+
+def _stage_card(corpus: Corpus, name: str) -> Mapping[str, Any]:
+    path = corpus.path(name)
+    content = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else None
+    return content if isinstance(content, Mapping) else {}
+
+
+def _voices(corpus: Corpus) -> str:
+    """Who speaks, and whether a voice is heard in several splits; empty before the scenes are spoken."""
+    card = _stage_card(corpus, "voices.yaml")
+    cast = card.get("cast")
+    if not cast:
+        return ""
+    shared = (
+        "**voices are shared by the splits**: figures are not for voices never heard"
+        if cast["split_policy"] == "shared"
+        else "no voice is in two splits"
+    )
+    lines = [
+        f"- cast `{cast['name']}` of {len(card['voices'])} voices, hash `{cast['hash'][:12]}`; {shared}",
+        f"- {card['turns']:,} turns of {card['scenes']:,} scenes, {card['seconds'] / 60:,.1f} minutes",
+    ]
+    if card["removed_tags"]:
+        removed = ", ".join(f"{tag} {count:,}" for tag, count in card["removed_tags"].items())
+        lines.append(f"- delivery tags left out, as their voices cannot render them: {removed}")
+    return "## Voices\n\n" + "\n".join(lines)
+
+
+def _sounds(corpus: Corpus) -> str:
+    """Whose takes are heard, and whether splits share them; empty before the scenes are mixed."""
+    card = _stage_card(corpus, "mixes.yaml")
+    library, preset = card.get("library"), card.get("preset")
+    if not library or not preset:
+        return ""
+    shared = (
+        "**takes are shared by the splits**: figures are not for recordings never heard"
+        if library["takes_shared_by_splits"]
+        else "no take is in two splits"
+    )
+    how = "the same" if preset["same_for_all_reactions"] else "**not the same**"
+    lines = [
+        f"- library `{library['name']}` {library['version']}, hash `{library['hash'][:12]}`; {shared}",
+        f"- takes under {'; '.join(map(str, library['licences']))}",
+        f"- mixed by preset `{preset['id']}` {preset['version']}: placing, length and ducking of sounds are drawn "
+        f"in {how} way whatever the reaction; {card['scenes']:,} scenes",
+    ]
+    return "## Sounds\n\n" + "\n".join(lines)
 
 
 def _limits(config: CorpusConfig, bank: Bank) -> str:

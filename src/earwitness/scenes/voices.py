@@ -20,6 +20,7 @@ from earwitness.runs.folder import write_atomically
 from earwitness.runs.jsonlines import read_lines
 from earwitness.scenes.bank import Bank
 from earwitness.scenes.corpus import Corpus, dump_lines
+from earwitness.scenes.corpus_card import write_card
 from earwitness.scenes.dialogue_records import Dialogue
 from earwitness.scenes.scenario import Scenario
 from earwitness.scenes.voices_cast import Cast, CastVoice, choose
@@ -100,6 +101,8 @@ class SpeakReport:
     """Calls of an earlier run of which nobody knows whether they were paid."""
     removed: dict[str, int] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
+    waiting: int = 0
+    """Scenes of which not every turn is there yet, after a run with a limit."""
     complete: bool = True
 
 
@@ -179,6 +182,7 @@ def speak_corpus(
     cache: Path | None = None,
     leave_out_refused: bool = False,
     max_characters: int | None = None,
+    limit: int | None = None,
     shard: tuple[int, int] = (1, 1),
     on_done: OnDone | None = None,
 ) -> SpeakReport:
@@ -191,6 +195,7 @@ def speak_corpus(
     cache: a folder shared by corpora.
     leave_out_refused: go on without scenes whose label no voice can render, instead of stopping.
     max_characters: most characters sent to paid services.
+    limit: make only what the first scenes need; ``voices.jsonl`` has every scene whose turns are all there.
     shard: (i, n) makes the i-th of n parts of the files and no ``voices.jsonl``.
 
     Raises
@@ -207,7 +212,7 @@ def speak_corpus(
         store = VoiceStore(corpus.path(FOLDER), cache)
         report = SpeakReport(removed=dict(sorted(plan.removed.items())))
         report.refused = [scene for scene, _ in plan.refused]
-        jobs, assets = _jobs(plan, store, shard)
+        jobs, assets = _jobs(plan, store, shard, limit)
         report.found, report.made = len(assets), len(jobs)
         report.characters = characters_of(jobs, opened)
         if max_characters is not None and report.characters > max_characters:
@@ -229,12 +234,19 @@ def speak_corpus(
         assets |= made
         report.complete = shard[1] == 1
         if report.complete:
-            spoken = [_spoken(turn, assets[turn.key]) for turn in plan.turns]
+            waiting = {turn.scenario for turn in plan.turns if turn.key not in assets}
+            report.waiting = len(waiting)
+            spoken = [
+                _spoken(turn, assets[turn.key])
+                for turn in plan.turns
+                if turn.scenario not in waiting
+            ]
             report.turns = len(spoken)
             report.scenes = len({turn.scenario for turn in spoken})
             report.seconds = sum(turn.seconds for turn in spoken)
             write_atomically(corpus.path(LINES), dump_lines(map(spoken_to_json, spoken)))
             write_atomically(corpus.path(CARD), _card(cast, opened, plan, report))
+            write_card(corpus, bank)
     return report
 
 
@@ -245,10 +257,11 @@ def forecast(
     bank: Bank,
     *,
     cache: Path | None = None,
+    limit: int | None = None,
 ) -> dict[str, Any]:
     """What :func:`speak_corpus` would do, as plain values; nothing is made or paid for."""
     plan = plan_speech(corpus.scenes(), cast, opened, bank, corpus.config.seed)
-    jobs, assets = _jobs(plan, VoiceStore(corpus.path(FOLDER), cache), (1, 1))
+    jobs, assets = _jobs(plan, VoiceStore(corpus.path(FOLDER), cache), (1, 1), limit)
     remote = {voice.name for voice in opened.values() if voice.remote}
     return {
         "cast": cast.name,
@@ -284,9 +297,10 @@ def characters_of(jobs: Iterable[Job], opened: Mapping[str, Voice]) -> int:
 
 
 def _jobs(
-    plan: SpeakPlan, store: VoiceStore, shard: tuple[int, int]
+    plan: SpeakPlan, store: VoiceStore, shard: tuple[int, int], limit: int | None
 ) -> tuple[list[Job], dict[str, VoiceAsset]]:
     """Files to make, each once, in an order that keeps voices together; and those that are there."""
+    chosen = set(list(dict.fromkeys(turn.scenario for turn in plan.turns))[:limit])
     assets: dict[str, VoiceAsset] = {}
     jobs: dict[str, Job] = {}
     number, count = shard
@@ -298,6 +312,8 @@ def _jobs(
         found = store.get(turn.key)
         if found is not None:
             assets[turn.key] = found
+            continue
+        if turn.scenario not in chosen:
             continue
         where = f"scene {turn.scenario}, utterance {turn.index}"
         voice = turn.voice

@@ -84,6 +84,9 @@ def test_two_workers_make_the_same_bytes(fresh: Made, reference: dict[str, str])
     mixed(fresh, twins=TWINS, stems=True, workers=2, on_done=lambda d, n: seen.append((d, n)))
     assert hashes(fresh.corpus.folder) == reference
     assert seen == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
+    card = fresh.corpus.path("CARD.md").read_text()
+    assert "library `made` 1" in card
+    assert "**takes are shared by the splits**" in card
 
 
 def test_any_order_and_parts_make_the_same_bytes(

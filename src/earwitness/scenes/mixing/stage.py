@@ -26,6 +26,7 @@ from earwitness.jobs import default_workers, pool_map
 from earwitness.runs.folder import write_atomically
 from earwitness.scenes.bank import Bank
 from earwitness.scenes.corpus import Corpus
+from earwitness.scenes.corpus_card import write_card
 from earwitness.scenes.dialogue_records import Dialogue
 from earwitness.scenes.mixing.manifest import Manifest, read_manifest
 from earwitness.scenes.mixing.planning import ScenePlan, needed, plan_scene
@@ -220,6 +221,7 @@ def mix_corpus(
         report.refused = {p.id: report.refused[p.id] for p in plans if p.id in report.refused}
         if whole:
             write_atomically(corpus.path(CARD), _card(library, preset, form, report))
+            write_card(corpus, bank)
     return report
 
 
