@@ -136,6 +136,12 @@ def write_documents(root: Path, info: ExportInfo) -> None:
     _write_sums(root)
 
 
+def remove_documents(root: Path) -> None:
+    """Delete what :func:`write_documents` wrote; ``export.json``, which says whose it was, last."""
+    for name in (README, LICENCE, CROISSANT, METADATA, SUMS, EXPORT):
+        (root / name).unlink(missing_ok=True)
+
+
 def _description(values: Mapping[str, Any], info: ExportInfo, canary: str) -> str:
     text = (
         f"{values['clips']} recordings of {values['speakers']} speakers who express one of "

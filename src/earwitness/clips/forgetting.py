@@ -105,8 +105,12 @@ def forget(
         places = _joined(places, pending[2])
     if not traces.recordings and not traces.files and len(traces.names) == 1 and pending is None:
         _require_known(collection, speaker)
-    for folder in places.sets:
-        traces.add(traces_in_set(folder, traces))
+    known = -1
+    while len(traces.audio) > known:
+        # A set may have been made of another set's clips, so until nothing new turns up.
+        known = len(traces.audio)
+        for folder in places.sets:
+            traces.add(traces_in_set(folder, traces))
     if do:
         values = {"speaker": speaker, "traces": traces.to_json(), "places": _to_json(places)}
         atomic_write_text(collection / PENDING, json.dumps(values) + "\n")

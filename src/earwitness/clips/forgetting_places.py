@@ -12,7 +12,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,22 @@ from earwitness.audio.files import atomic_write_text, file_sha256
 from earwitness.clips.corpus import (
     CARD_FILE,
     CLIPS_FILE,
+    Clip,
     ClipSet,
+    card_to_yaml,
     clip_path,
+    clip_to_json,
     load_clip_set,
     write_clip_set,
 )
-from earwitness.clips.exporting_documents import EXPORT, METADATA, SUMS, read_info, write_documents
+from earwitness.clips.exporting_documents import (
+    EXPORT,
+    METADATA,
+    SUMS,
+    read_info,
+    remove_documents,
+    write_documents,
+)
 from earwitness.errors import DataError
 from earwitness.runs.folder import ITEMS, LEDGER, find_runs
 from earwitness.runs.jsonlines import JsonLines, read_lines
@@ -162,7 +172,7 @@ def traces_in_set(folder: Path, traces: Traces) -> Traces:
     return found
 
 
-def _theirs(clip_set: ClipSet, traces: Traces) -> list[Any]:
+def _theirs(clip_set: ClipSet, traces: Traces) -> list[Clip]:
     return [
         clip
         for clip in clip_set.clips
@@ -179,15 +189,16 @@ def forget_in_set(folder: Path, traces: Traces, *, do: bool) -> Iterator[Effect]
     for place in sets_in(folder):
         clip_set = load_clip_set(place, check_files=False)
         gone = {clip.id for clip in _theirs(clip_set, traces)}
-        if not gone:
+        if not gone and clip_set.card.counts:
             continue
         touched = True
         kept = [clip for clip in clip_set.clips if clip.id not in gone]
         if do and kept:
-            write_clip_set(place, clip_set.card, kept)
+            _rewrite(place, clip_set, kept)
         elif do:
-            for name in (METADATA, CARD_FILE, CLIPS_FILE):
-                (place / name).unlink(missing_ok=True)
+            (place / CLIPS_FILE).unlink()
+        if not gone:
+            continue
         yield Effect(
             str(place), "clips of the set", len(gone),
             f"{place}: {len(kept)} clips are left; select and export a new version, and publish that",
@@ -197,13 +208,31 @@ def forget_in_set(folder: Path, traces: Traces, *, do: bool) -> Iterator[Effect]
                 str(place), "training material", len(gone),
                 f"models trained on {place}: train them again",
             )  # fmt: skip
+    for card in (folder / CARD_FILE, *sorted(folder.glob(f"*/{CARD_FILE}"))):
+        if do and not (card.parent / CLIPS_FILE).exists():
+            for name in (METADATA, CARD_FILE):
+                (card.parent / name).unlink(missing_ok=True)
     if (folder / EXPORT).exists():
         stale = _documents_stale(folder, traces)
         info = read_info(folder)
-        if do and info is not None and (touched or stale):
+        if do and info is not None and not sets_in(folder):
+            remove_documents(folder)
+        elif do and info is not None and (touched or stale):
             write_documents(folder, info)
         if touched or stale:
             yield Effect(str(folder / SUMS), "data card, tables, Croissant file and hashes", 1)
+
+
+def _rewrite(place: Path, clip_set: ClipSet, kept: list[Clip]) -> None:
+    """Write the set with the clips that are left.
+
+    The card goes without its counts meanwhile, so that it fits the old and the new table alike when a kill comes
+    between the two.
+    """
+    bare = replace(clip_set.card, counts={})
+    atomic_write_text(place / CARD_FILE, card_to_yaml(bare))
+    atomic_write_text(place / CLIPS_FILE, "".join(clip_to_json(clip) + "\n" for clip in kept))
+    write_clip_set(place, clip_set.card, kept)
 
 
 def _documents_stale(folder: Path, traces: Traces) -> bool:
@@ -259,8 +288,9 @@ def _is_of(line: Mapping[str, Any], keys: set[str], ids: set[str]) -> bool:
 
 def forget_in_review(folder: Path, traces: Traces, *, do: bool) -> Iterator[Effect]:
     """Take the person out of a folder of the review app: answers, consents, recordings, cache, exports."""
-    if (folder / DATABASE).exists():
-        yield from _forget_in_database(folder / DATABASE, traces, do=do)
+    if not (folder / DATABASE).exists():
+        return
+    yield from _forget_in_database(folder / DATABASE, traces, do=do)
     cache = folder / "cache"
     files = [path for path in sorted(cache.rglob("*")) if path.is_file()] if cache.is_dir() else []
     if files:

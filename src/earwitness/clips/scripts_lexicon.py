@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
+from fnmatch import fnmatchcase, translate
 from functools import lru_cache
 from pathlib import Path
 
@@ -103,6 +103,7 @@ class Lexicon:
     _reach: int
     _by_word: Mapping[str, tuple[_Entry, ...]] = field(repr=False)
     _wild: tuple[_Entry, ...] = field(repr=False)
+    _any_wild: re.Pattern[str] = field(repr=False)
     _negated: Mapping[str, str] = field(repr=False)
     _allowed: tuple[tuple[str, ...], ...] = field(repr=False)
 
@@ -132,9 +133,9 @@ class Lexicon:
     def _hit(
         self, forms: Sequence[frozenset[str]], tokens: Sequence[Token], place: int
     ) -> Giveaway | None:
-        negator = self._negator_before(tokens, place)
         candidates = [e for form in forms[place] for e in self._by_word.get(form, ())]
-        candidates += [e for e in self._wild if _matches(e.words[0], forms[place])]
+        if any(self._any_wild.fullmatch(form) for form in forms[place]):
+            candidates += [e for e in self._wild if _matches(e.words[0], forms[place])]
         # The longest entry says most; ties by the order of kinds and sides.
         for entry in sorted(candidates, key=lambda e: (-len(e.words), e.kind, e.side, e.words)):
             end = place + len(entry.words)
@@ -142,13 +143,13 @@ class Lexicon:
                 _matches(word, forms[place + n]) for n, word in enumerate(entry.words)
             ):
                 written = " ".join(token.written for token in tokens[place:end])
+                negator = self._negator_before(tokens, place)
                 return Giveaway(entry.kind, entry.side, written, " ".join(entry.words), negator)
-        if negator:
-            for form in sorted(forms[place]):
-                if form in self._negated:
-                    return Giveaway(
-                        "negated", self._negated[form], tokens[place].written, form, negator
-                    )
+        for form in sorted(forms[place] & self._negated.keys()):
+            if negator := self._negator_before(tokens, place):
+                return Giveaway(
+                    "negated", self._negated[form], tokens[place].written, form, negator
+                )
         return None
 
     def _negator_before(self, tokens: Sequence[Token], place: int) -> str:
@@ -253,6 +254,7 @@ def _lexicon(data: _File) -> Lexicon:
         for side, texts in sides.items()
         for text in texts
     ]
+    wild = tuple(entry for entry in entries if "*" in entry.words[0])
     by_word: dict[str, list[_Entry]] = {}
     for entry in entries:
         if "*" not in entry.words[0]:
@@ -267,7 +269,8 @@ def _lexicon(data: _File) -> Lexicon:
         _negators=tuple(word.casefold() for word in data.negators),
         _reach=data.negation_reach,
         _by_word={word: tuple(them) for word, them in by_word.items()},
-        _wild=tuple(entry for entry in entries if "*" in entry.words[0]),
+        _wild=wild,
+        _any_wild=re.compile("|".join(translate(entry.words[0]) for entry in wild) or r"(?!)"),
         _negated={w.casefold(): side for side, words in data.negated.items() for w in words},
         _allowed=tuple(tuple(text.casefold().split()) for text in data.allowed),
     )
