@@ -9,8 +9,9 @@ them. Then everything that must be true of each is checked against the scores, a
 * ``echo`` and ``refuse`` are right never, with every item in the denominator;
 * ``baseline/majority`` and ``baseline/uniform`` are at chance, ``baseline/listener`` finds sounds and places.
 
-``--scenes`` limits how many scenes each is asked about (drawn by a hash of their ids). It needs a corpus with
-``--mute each --mute all`` and, for the listener, scenes of the splits train and test.
+``--scenes`` limits how many scenes each is asked about (drawn by a hash of their ids). It needs a corpus with the
+twins of ``--mute each``; with those of ``--mute all``, location and summary are muted too. The listener needs scenes
+of the splits train and test.
 """
 
 from __future__ import annotations
@@ -120,6 +121,8 @@ def check_perfect(t: Table, checks: Checks) -> None:
     checks.that(g["false_alarms"]["value"] == 0, "perfect has no false alarms")
     checks.that(g["catch_alarms"]["value"] == 0, "perfect has no alarms at catch times")
     checks.that(g["d_prime"]["value"] > 3, "perfect: d' above 3")
+    if "summary" not in tasks_of(t):
+        return
     s = t.of("summary")
     largest = max(s["recall"], key=int)
     checks.that(s["recall"][largest]["all"]["value"] > 0.9, "perfect mentions the sounds")
@@ -128,7 +131,7 @@ def check_perfect(t: Table, checks: Checks) -> None:
 
 
 def check_deaf(t: Table, checks: Checks) -> None:
-    for task in ("reaction", "sound", "location"):
+    for task in ("reaction", "sound", *(("location",) if "summary" in tasks_of(t) else ())):
         gap = t.gap(task)
         checks.that(gap["difference"]["value"] == 0, f"deaf does not change when muted in {task}")
         checks.that(gap["p_sign_flip"] == 1, f"deaf: p is 1 in {task}")
@@ -190,12 +193,15 @@ def check_chance(t: Table, checks: Checks, name: str) -> None:
 
 def check_listener(t: Table, checks: Checks) -> None:
     g = t.of("grounding")
-    checks.that(g["p_sign_flip"] < 0.05, "the listener hears whether there is a sound")
     checks.that(g["d_prime"]["value"] > 1, "the listener: d' above 1")
     for task in ("sound", "location"):
-        checks.that(t.of(task)["headline"]["value"] > 0.35, f"the listener is above chance: {task}")
+        value = t.of(task)["headline"]["value"]
+        checks.that(value > 0.35, f"the listener is above chance in {task}")
+    if g["n_clusters"] < 8:
+        return  # so few scenes show nothing beyond chance, whoever listens
+    checks.that(g["p_sign_flip"] < 0.05, "the listener hears whether there is a sound")
     r = t.of("reaction")["headline"]
-    checks.that(r["low"] <= 0.45, "levels and gaps do not tell the reaction")
+    checks.that(r["low"] <= 0.35, "levels and gaps do not tell the reaction")
 
 
 # --- the table
@@ -256,20 +262,21 @@ def run(corpus: Path, sounds: Path | None, scenes: int, out: Path) -> int:
     with listeners(corpus) as url:
         service = ("-M", f"base_url={url}", "-M", "formats=wav,flac", "--concurrency", "4")
         for name in CHARACTERS:
-            hears = name in CHANGING
-            tables = [
-                ask(
-                    corpus, f"openai/{name}", out / "runs" / name, *service, *limit,
-                    "--tasks", "reaction,sound,location" if hears else "reaction,sound",
-                    "--conditions", "audio,muted" if hears else "audio",
-                )
-            ]  # fmt: skip
-            if hears:
-                tables += [
-                    ask(corpus, f"openai/{name}", out / "runs" / name, *service, *limit, "--tasks", "grounding"),
-                    ask(corpus, f"openai/{name}", out / "runs" / name, *service, *limit, "--tasks", "summary",
-                        "--conditions", "audio,muted"),
-                ]  # fmt: skip
+            options = (corpus, f"openai/{name}", out / "runs" / name, *service, *limit)
+            if name in CHANGING:
+                both = ("--conditions", "audio,muted")
+                if (corpus / "twins" / "mute-all").is_dir():
+                    tables = [
+                        ask(*options, "--tasks", "reaction,sound,location,summary", *both),
+                        ask(*options, "--tasks", "grounding"),
+                    ]
+                else:
+                    tables = [
+                        ask(*options, "--tasks", "reaction,sound", *both),
+                        ask(*options, "--tasks", "location,grounding"),
+                    ]
+            else:
+                tables = [ask(*options, "--tasks", "reaction,sound")]
             table = joined(tables)
             check_character(name, table, checks)
             rows.append(row(name, table))
@@ -324,7 +331,7 @@ def listener(corpus: Path, sounds: Path | None, out: Path, checks: Checks) -> st
     earwitness("baseline", "train-listener", corpus, "--out", weights, *library)
     table = ask(
         corpus, "baseline/listener", out / "runs" / "baseline-listener", "-M", f"weights={weights}",
-        "--split", "test", "--conditions", "audio,muted",
+        "--split", "test",
     )  # fmt: skip
     check_listener(table, checks)
     return row("baseline/listener", table)
