@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import json
+import shutil
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -58,7 +62,17 @@ def clip_set(folder: Path, clips: int = 14) -> Path:
 
 def scene_corpus(folder: Path, scenes: int = 8) -> Path:
     """A corpus of written scenes, not mixed."""
-    return make_corpus(folder, templates=scenes, per_template=1).folder
+    shutil.copytree(Path(_planned(scenes).name) / "corpus", folder)
+    return folder
+
+
+@cache
+def _planned(scenes: int) -> tempfile.TemporaryDirectory[str]:
+    """Planning takes most of the time of many small tests: it is done once for each size."""
+    kept = tempfile.TemporaryDirectory()
+    make_corpus(Path(kept.name) / "corpus", templates=scenes, per_template=1)
+    atexit.register(kept.cleanup)
+    return kept
 
 
 def assignments(folder: Path, accounts: int = 2, scripts: int = 3) -> Path:

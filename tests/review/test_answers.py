@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from earwitness.clips.corpus import EMOTIONS
@@ -29,6 +29,7 @@ fields = st.dictionaries(
 )  # fmt: skip
 
 
+@settings(max_examples=60)
 @given(sent=fields, project=st.sampled_from([LABEL, BLIND, OPEN]))
 def test_an_answer_is_well_formed_or_refused(sent: dict[str, Any], project: Project) -> None:
     try:

@@ -107,7 +107,8 @@ def _cell(value: Any) -> str:
         return f"{value:.10g}"
     if isinstance(value, Mapping):
         return safe_cell(json.dumps(value, ensure_ascii=False, sort_keys=True))
-    return safe_cell(str(value))
+    # A carriage return alone is not put into quotes by the writer, and would begin a line with what follows it.
+    return safe_cell(str(value).replace("\r\n", "\n").replace("\r", "\n"))
 
 
 _ANSWERS = (
