@@ -234,6 +234,8 @@ def probe(
 
 
 def _print_options(options: Sequence[Option]) -> None:
+    from earwitness.models.pace import PACE_OPTIONS
+
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -241,6 +243,7 @@ def _print_options(options: Sequence[Option]) -> None:
     if not options:
         return
     console = Console()
+    options = (*options, *PACE_OPTIONS)
     console.print("options")
     grid = Table.grid(padding=(0, 2))
     for option in options:
