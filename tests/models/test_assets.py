@@ -7,6 +7,7 @@ import io
 import sys
 import tarfile
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ from earwitness.models.assets import (
     is_installed,
     known_assets,
 )
+from tests.standins.loopback import Act, Call, LoopbackServer
 
 PIECES = (b"first half, ", b"second half")
 STYLE = b"\x00\x01" * 100
@@ -188,6 +190,45 @@ def test_from_a_folder(tmp_path: Path) -> None:
     assert (folder / "voices" / "a.bin").read_bytes() == STYLE
 
 
+class Published(LoopbackServer):
+    """A hub and a repository's releases: the file of a path, after a redirect as both of them send."""
+
+    def __init__(self, files: dict[str, bytes]) -> None:
+        super().__init__()
+        self.files = files
+
+    def respond(self, call: Call) -> Act:
+        if call.path.startswith("/store/"):
+            return Act(body=self.files[call.path.removeprefix("/store")])
+        if call.path in self.files:
+            return Act(status=302, headers={"Location": f"{self.url}/store{call.path}"})
+        return Act(status=404, body=b"no such file")
+
+
+def published(url: str) -> Asset:
+    """The model on a hub, the voice among the releases of a repository."""
+    model, voice = ASSET.files
+    hub = replace(model, url="https://huggingface.co/a/tiny/resolve/main/model.bin")
+    return replace(ASSET, files=(hub, replace(voice, url=f"{url}/releases/v1/a.bin")))
+
+
+def test_from_where_it_is_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {"/a/tiny/resolve/main/model.bin": b"".join(PIECES), "/releases/v1/a.bin": STYLE}
+    with Published(files) as server:
+        monkeypatch.setenv("HF_ENDPOINT", server.url)
+        asset = published(server.url)
+        folder = install_asset(asset, published=True, home=tmp_path / "home")
+        assert (folder / "model.bin").read_bytes() == b"".join(PIECES)
+        assert (folder / "voices" / "a.bin").read_bytes() == STYLE
+        files["/releases/v1/a.bin"] = b"another"
+        with pytest.raises(DataError, match=r"releases/v1/a\.bin: SHA-256 is .* not the file this"):
+            install_asset(asset, published=True, home=tmp_path / "other")
+        assert not (asset_folder(asset, tmp_path / "other") / "voices").exists()
+        del files["/releases/v1/a.bin"]
+        with pytest.raises(DataError, match=r"a\.bin: cannot be fetched \(.*404.*--from DIR"):
+            install_asset(asset, published=True, home=tmp_path / "third")
+
+
 def test_not_installed(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"is not installed; wanted Tiny\. Install it: do it"):
         checked_file(ASSET, "model.bin", "do it", tmp_path)
@@ -200,6 +241,8 @@ def test_the_table() -> None:
         for file in asset.files:
             assert len(file.sha256) == 64
             assert file.parts
+            assert file.url.startswith("https://")
+            assert "/main/" not in file.url
             assert not Path(file.name).is_absolute()
     kokoro = {file.name: file for file in asset_of("kokoro").files}
     assert kokoro["model.onnx"].sha256.startswith("6e742170d309016e")

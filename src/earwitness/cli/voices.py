@@ -64,6 +64,9 @@ def install(
         metavar="DIR",
         help="A folder with the files, where no registry is within reach.",
     ),
+    published: bool = typer.Option(
+        False, "--published", help="From where their authors publish them: a hub, releases."
+    ),
 ) -> None:
     """Fetch weights, put them together and check them against pinned hashes.
 
@@ -75,14 +78,16 @@ def install(
 
       earwitness voices install kokoro
 
+      earwitness voices install kokoro --published
+
       earwitness voices install kokoro --from ~/models/kokoro
     """
     from earwitness.models.assets import asset_of
 
-    install_named(asset_of(name), source)
+    install_named(asset_of(name), source, published=published)
 
 
-def install_named(asset: Asset, source: Path | None) -> None:
+def install_named(asset: Asset, source: Path | None, *, published: bool) -> None:
     """Install an asset and say what is done."""
     from rich.console import Console
     from rich.markup import escape
@@ -92,7 +97,10 @@ def install_named(asset: Asset, source: Path | None) -> None:
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     console.print(f"{asset.title}, licence {asset.licence}")
     folder = install_asset(
-        asset, source=source, say=lambda text: console.print(f"  {escape(text)}")
+        asset,
+        source=source,
+        published=published,
+        say=lambda text: console.print(f"  {escape(text)}"),
     )
     console.print(f"[bold]{escape(str(folder))}[/]: {len(asset.files)} files in place")
 

