@@ -234,11 +234,11 @@ def probe(
 
 
 def _print_options(options: Sequence[Option]) -> None:
-    from earwitness.models.pace import PACE_OPTIONS
-
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from earwitness.models.pace import PACE_OPTIONS
 
     if not options:
         return
