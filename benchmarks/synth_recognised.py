@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -205,15 +206,18 @@ def _held_out(x: np.ndarray, y: np.ndarray, g: np.ndarray, seed: int) -> float:
     return float(np.mean(list(right.values())))
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("data", type=Path)
+    parser.add_argument("data", type=Path, nargs="?")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--takes", type=int, default=8)
     parser.add_argument("--json", action="store_true")
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(arguments or [])
+    if chosen.data is None:
+        print("  left out, as it wants recordings: python -m benchmarks.synth_recognised DATA")
+        return
     result = recognise(chosen.data, seed=chosen.seed, takes=chosen.takes)
     if chosen.json:
         print(json.dumps({"accuracy": result.accuracy, **result.__dict__}, indent=2))
@@ -228,4 +232,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
