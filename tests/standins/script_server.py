@@ -23,7 +23,7 @@ SPOILS = (
     lambda text: text + " I am so happy about it.",
     lambda text: text + " What a day!",
     lambda text: " ".join(text.split()[:12]) + ".",
-    lambda text: load_phrasebook("en").write(999, 1, 5),
+    lambda text: text[:0] + load_phrasebook("en").write(999, 1, 5),
     lambda text: text + " It did not work.",
 )
 

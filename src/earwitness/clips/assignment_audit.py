@@ -27,7 +27,12 @@ from numpy.typing import NDArray
 from earwitness.clips.scripts_lexicon import tokens_in
 from earwitness.errors import DataError, MissingExtraError
 from earwitness.stats.confusion import by_cluster, macro_recall
-from earwitness.stats.intervals import LEVEL, cluster_bootstrap
+from earwitness.stats.intervals import (
+    LEVEL,
+    RESAMPLES,
+    percentile_interval,
+    resample_confusions,
+)
 from earwitness.stats.streams import stream
 
 TOLERANCE = 0.01
@@ -170,20 +175,20 @@ def _best(
         for name, counts in found.items()
     }
     best = max(found, key=lambda name: right[name])
-    key = ("words-audit", *names, best)
-    shown = cluster_bootstrap(found[best], macro_recall, stream(seed, *key))
-    for_all = cluster_bootstrap(
-        found[best], macro_recall, stream(seed, *key), level=1 - (1 - LEVEL) / tries
-    )
+    rng = stream(seed, "words-audit", *names, best)
+    drawn = macro_recall(resample_confusions(found[best], RESAMPLES, rng))
+    value = np.asarray(right[best])
+    low, high, _ = percentile_interval(drawn, value, n_clusters)
+    low_for_all, _, _ = percentile_interval(drawn, value, n_clusters, 1 - (1 - LEVEL) / tries)
     held_out, which = names
     return Guess(
         held_out=held_out,
         labels=which,
         classifier=best,
-        balanced_accuracy=float(shown.value),
-        low=float(shown.low),
-        high=float(shown.high),
-        low_for_all=float(for_all.low),
+        balanced_accuracy=right[best],
+        low=float(low),
+        high=float(high),
+        low_for_all=float(low_for_all),
         chance=1 / labels,
         recordings=len(emotions),
         clusters=n_clusters,

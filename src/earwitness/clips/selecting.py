@@ -281,7 +281,7 @@ class _Program:
             self.chosen = tuple(int(i) for i in np.flatnonzero(np.rint(solved.x[:n])))
             reached = self._reached(costs, name)
             goals.append(Goal(name, abs(reached), solved.status == 0))
-            if name != "draw":
+            if costs and name != "draw":
                 self._rows.append((list(costs), list(costs.values()), -np.inf, reached + 1e-6))
             if on_goal:
                 on_goal(number, len(self._costs))
