@@ -86,6 +86,6 @@ async def _state(desk: Desk) -> dict[str, Any]:
     kept = desk.kept_state
     if kept is not None and time.monotonic() - kept[0] < KEPT_S:
         return kept[1]
-    state = await to_thread.run_sync(state_of, desk.folder, LIVE_RESAMPLES)
+    state = await to_thread.run_sync(lambda: state_of(desk.folder, LIVE_RESAMPLES, pairs=False))
     desk.kept_state = (time.monotonic(), state)
     return state

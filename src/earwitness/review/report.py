@@ -15,6 +15,9 @@ from earwitness.stats.intervals import RESAMPLES
 FEW_CLUSTERS = 30
 """Below this many scenes or speakers an interval by resampling is too narrow."""
 
+FEW_SHARED = 30
+"""Below this many items in common the kappa of two people is mostly chance."""
+
 
 def write_report(folder: Path, out: Path | None = None) -> tuple[Path, Path]:
     """Write ``report.html`` and ``report.json`` into ``export/`` or ``out``; the page needs nothing beside it."""
@@ -84,6 +87,12 @@ def _lead(state: dict[str, Any]) -> dict[str, Any]:
         if few < FEW_CLUSTERS:
             warnings.append(
                 f"{found['title']} There are only {few} independent units: the intervals are too narrow."
+            )
+        shared = found["counts"]["shared_by_pair"]
+        if between is not None and shared < FEW_SHARED:
+            warnings.append(
+                f"{found['title']} Two people have about {shared} items in common: κ of pairs says little. Read "
+                "Krippendorff's α."
             )
     if state["answers"] < state["wanted"]:
         warnings.append(

@@ -182,8 +182,10 @@ def _study(
     )
 
 
-def findings(study: Study, *, seed: int = 0, resamples: int = RESAMPLES) -> Finding:
-    """The figures of a study."""
+def findings(
+    study: Study, *, pairs: bool = True, seed: int = 0, resamples: int = RESAMPLES
+) -> Finding:
+    """The figures of a study; ``pairs`` also of every two people by themselves."""
     codes = study.ratings.codes
     rated = (codes >= 0).sum(axis=1)
     options = {"clusters": study.clusters, "seed": seed, "resamples": resamples}
@@ -196,13 +198,21 @@ def findings(study: Study, *, seed: int = 0, resamples: int = RESAMPLES) -> Find
             "people": len(study.ratings.raters),
             "ratings": int(rated.sum()),
             "shared": int((rated >= 2).sum()),
+            "shared_by_pair": _shared_by_pair(codes),
         },
-        agreement(study.ratings, **options) if several else None,  # type: ignore[arg-type]
+        agreement(study.ratings, pairs=pairs, **options) if several else None,  # type: ignore[arg-type]
         people_confusion(codes, len(study.ratings.labels)) if several else None,
         None
         if study.reference is None
         else agreement_with_labels(study.ratings, study.reference, **options),  # type: ignore[arg-type]
     )
+
+
+def _shared_by_pair(codes: Codes) -> int:
+    """Items that two people who share any have in common, the median over pairs."""
+    given = (codes >= 0).astype(np.int64)
+    together = (given.T @ given)[np.triu_indices(given.shape[1], 1)]
+    return int(np.median(together[together > 0])) if (together > 0).any() else 0
 
 
 def coefficient_json(value: Coefficient | None) -> dict[str, float | int | None] | None:

@@ -10,7 +10,7 @@ from earwitness.review.results import finding_json, findings, progress, studies
 from earwitness.review.store import opened
 
 
-def state_of(folder: Path, resamples: int) -> dict[str, Any]:
+def state_of(folder: Path, resamples: int, *, pairs: bool = True) -> dict[str, Any]:
     """Progress and agreement as plain values; also what ``earwitness review status --json`` prints."""
     project = read_project(folder)
     with opened(folder) as db:
@@ -35,6 +35,7 @@ def state_of(folder: Path, resamples: int) -> dict[str, Any]:
             for p in far.people
         ],
         "agreement": [
-            finding_json(findings(study, seed=project.seed, resamples=resamples)) for study in asked
+            finding_json(findings(study, pairs=pairs, seed=project.seed, resamples=resamples))
+            for study in asked
         ],
     }

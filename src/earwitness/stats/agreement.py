@@ -25,6 +25,8 @@ from earwitness.stats.streams import stream
 FloatArray = NDArray[np.float64]
 Codes = NDArray[np.int64]
 MISSING = -1
+FULL_PAIRS = 66
+"""Pairs of twelve raters; more are resampled less often, or fifty raters would take minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +169,7 @@ def agreement(
     ratings: Ratings,
     *,
     clusters: Sequence[str] | None = None,
+    pairs: bool = True,
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> Agreement:
@@ -175,6 +178,8 @@ def agreement(
     Parameters
     ----------
     clusters: of each item, in the order of ``ratings.items``; whole clusters are drawn. None draws items.
+    pairs: also every pair of raters by itself. With more than :data:`FULL_PAIRS` of them the figures of pairs, and
+        their mean, are resampled less often, in proportion.
 
     Raises
     ------
@@ -194,28 +199,39 @@ def agreement(
         (label, figure(shared, _specific_of(k), "class", label))
         for k, label in enumerate(ratings.labels)
     )
-    pairs, tables = [], []
+    found: list[Pair] = []
+    tables = []
+    several = len(ratings.raters) * (len(ratings.raters) - 1) // 2
+    fewer = min(resamples, max(200, resamples * FULL_PAIRS // max(several, 1)))
     for i, a in enumerate(ratings.raters):
         for j, b in enumerate(ratings.raters[i + 1 :], start=i + 1):
             rated = (codes[:, [i, j]] != MISSING).all(axis=1)
             if rated.any():
                 rows = cohen_rows(codes[:, [i, j]], width)
                 tables.append(rows)
+                if not pairs:
+                    continue
                 shared_group = np.where(rated, group, MISSING)
                 values = [
                     with_interval(
-                        rows, of, shared_group, resamples, stream(seed, "agreement", "pair", a, b)
+                        rows, of, shared_group, fewer, stream(seed, "agreement", "pair", a, b)
                     )
                     for of in (_observed_of, cohen_of)
                 ]
-                pairs.append(Pair(a, b, *values))
+                found.append(Pair(a, b, *values))
     return Agreement(
         percent=figure(shared, _percent_of, "percent"),
         fleiss=fleiss,
         krippendorff=figure(_krippendorff_rows(codes, width), _krippendorff_of, "krippendorff"),
         per_class=per_class,
-        pairs=tuple(pairs),
-        mean_cohen=figure(np.hstack(tables), mean_of(cohen_of, len(tables)), "mean pair"),
+        pairs=tuple(found),
+        mean_cohen=with_interval(
+            np.hstack(tables),
+            mean_of(cohen_of, len(tables)),
+            group,
+            fewer,
+            stream(seed, "agreement", "mean pair"),
+        ),
     )
 
 
