@@ -146,7 +146,7 @@ class Service:
             told = {"seconds": "0", "date": formatdate(time.time(), usegmt=True)}.get(wait)
             writer.write(_error(int(status), **({"Retry_After": told} if told else {})))
         elif fault == "hang":
-            await asyncio.sleep(30.0)
+            await asyncio.sleep(120.0)
             return False
         elif fault == "drip":
             whole = _answer(200, good)

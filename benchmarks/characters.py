@@ -260,7 +260,16 @@ def run(corpus: Path, sounds: Path | None, scenes: int, out: Path) -> int:
     limit = ("--limit", str(scenes)) if scenes else ()
     began = time.monotonic()
     with listeners(corpus) as url:
-        service = ("-M", f"base_url={url}", "-M", "formats=wav,flac", "--concurrency", "4")
+        service = (
+            "-M",
+            f"base_url={url}",
+            "-M",
+            "formats=wav,flac",
+            "--concurrency",
+            "24",
+            "--megabytes-in-flight",
+            "512",
+        )
         for name in CHARACTERS:
             options = (corpus, f"openai/{name}", out / "runs" / name, *service, *limit)
             if name in CHANGING:

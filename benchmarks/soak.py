@@ -32,6 +32,8 @@ SHARE = 0.2
 MEMORY_MIB = 300
 CONCURRENCY = 32
 KILL_ITEMS = 200
+TIMEOUT_S = 15
+"""Of a call: what hangs is waited for so long, and a machine that is busy with other things is not taken for a fault."""
 SEED = 11
 
 
@@ -78,7 +80,7 @@ def planned(folder: Path, url: str, count: int, stimulus: Path | None) -> Any:
         )
         for number in range(count)
     )  # fmt: skip
-    model = open_model("openai/soak", {"base_url": url, "server": "soak", "timeout_s": "2", "rates": "8000"})  # fmt: skip
+    model = open_model("openai/soak", {"base_url": url, "server": "soak", "timeout_s": str(TIMEOUT_S), "rates": "8000"})  # fmt: skip
     card = {
         "name": "soak", "task": TASK, "model": model.name, "settings": dict(model.settings), "conditions": ["audio"],
         "clips": {}, "prompt": {"id": "soak", "text": ""}, "started": "", "n_items": count,
@@ -93,7 +95,7 @@ def long_run(folder: Path, url: str, count: int, stimulus: Path) -> None:
     from earwitness.tasks.running import carry_out
 
     settings = RunnerSettings(
-        concurrency=CONCURRENCY, max_retries=3, first_wait_s=0.0, longest_wait_s=2.0, call_timeout_s=5.0
+        concurrency=CONCURRENCY, first_wait_s=0.0, longest_wait_s=2.0, call_timeout_s=4.0 * TIMEOUT_S
     )  # fmt: skip
     run = planned(folder, url, count, stimulus)
     before = time.process_time()
@@ -138,7 +140,10 @@ def check_long(scratch: Path, count: int) -> list[str]:
         found = (outcome.kind, outcome.label) if outcome else ("lost", None)
         outcomes[found[0]] += 1
         if found != outcome_of(number, SHARE):
-            wrong.append(f"item {number}: {found}, scripted {outcome_of(number, SHARE)}")
+            detail = outcome.detail if outcome else ""
+            wrong.append(
+                f"item {number}: {found}, scripted {outcome_of(number, SHARE)} {detail[:200]}"
+            )
     counts = RunFolder(folder).counts()
     arrived = sum(times.values())
     # A call over a connection that the service had just closed never arrives; it was made all the same.
