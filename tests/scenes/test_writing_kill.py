@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,9 @@ import pytest
 from earwitness.runs.jsonlines import read_lines
 from earwitness.scenes.bank import Bank, load_bank
 from earwitness.scenes.corpus import COMPARED
+from earwitness.scenes.corpus_card import CARD
 from tests.scenes.writing_cases import small_corpus
+from tests.standins.judge_server import REACTIONS, JudgeServer
 from tests.standins.writer_server import WriterServer
 
 
@@ -26,12 +30,12 @@ def bank() -> Bank:
     return load_bank()
 
 
-def command(folder: Path, *options: str) -> list[str]:
-    return [sys.executable, "-m", "earwitness", "scenes", "write", str(folder), *options]
+def command(folder: Path, *options: str, stage: str = "write") -> list[str]:
+    return [sys.executable, "-m", "earwitness", "scenes", stage, str(folder), *options]
 
 
-def compared(folder: Path) -> dict[str, bytes]:
-    return {name: (folder / name).read_bytes() for name in COMPARED}
+def compared(folder: Path, *more: str) -> dict[str, bytes]:
+    return {name: (folder / name).read_bytes() for name in (*COMPARED, CARD, *more)}
 
 
 def killed_after(arguments: list[str], seconds: float) -> bool:
@@ -45,6 +49,20 @@ def killed_after(arguments: list[str], seconds: float) -> bool:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         return True
+    return False
+
+
+def killed_when(arguments: list[str], reached: Callable[[], bool]) -> bool:
+    """Run a command and kill all of it once something is reached; whether the kill came before its end."""
+    process = subprocess.Popen(
+        arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    while process.poll() is None:
+        if reached():
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            return True
+        time.sleep(0.005)
     return False
 
 
@@ -70,6 +88,45 @@ def test_a_model_writer_killed_at_random_points(tmp_path: Path, bank: Bank) -> N
         line["key"] for _, line in read_lines(torn / "calls.jsonl") if line["kind"] == "reply"
     )
     assert set(replies.values()) == {1}
+
+
+def by_lot(shown: str) -> tuple[str, dict[str, str]]:
+    """What a judge says that throws dice over the words: the same for the same words, right now and then."""
+    return "a talk of two", {
+        event: REACTIONS[random.Random(shown + event).randrange(len(REACTIONS))]
+        for event in re.findall(r"\[SOUND: (e\d)\]", shown)
+    }
+
+
+def test_a_filter_killed_at_random_points(tmp_path: Path, bank: Bank) -> None:
+    """What the dice turn down is written again and refilled, so a kill may fall into any of it."""
+    written = small_corpus(tmp_path / "written", bank, 3, 2).corpus.folder
+    subprocess.run(command(written, "--workers", "1"), check=True, capture_output=True)
+    with JudgeServer(by_lot) as server:
+        options = ["--judge", "openai/j", "-M", f"base_url={server.url}", "-M", "server=here"]
+        options += ["-M", "family=dice", "--embedder", "offline/hashed", "--tau", "-1"]
+        options += ["--max-attempts", "3", "--max-refills", "3", "--workers", "1"]
+        calm = shutil.copytree(written, tmp_path / "calm")
+        ended = subprocess.run(command(calm, *options, stage="filter"), capture_output=True)
+        asked = len(server.shown)
+        torn = shutil.copytree(written, tmp_path / "torn")
+        draw = random.Random(5)
+        kills = 0
+        for share in sorted(draw.uniform(1.05, 1.9) for _ in range(3)):
+            kills += killed_when(
+                command(torn, *options, stage="filter"),
+                lambda least=share * asked: len(server.shown) >= least,
+            )
+        again = subprocess.run(command(torn, *options, stage="filter"), capture_output=True)
+    # 1: dice leave places empty; no kill changes which.
+    assert ended.returncode == again.returncode == 1, again.stderr
+    assert kills == 3
+    assert compared(torn, "recovery.json") == compared(calm, "recovery.json")
+    assert (torn / "abandoned.jsonl").stat().st_size > 0
+    verdicts = Counter(
+        line["key"] for _, line in read_lines(torn / "verdicts.jsonl") if line["kind"] == "verdict"
+    )
+    assert set(verdicts.values()) == {1}
 
 
 def test_a_log_torn_at_any_byte_is_gone_on_with(tmp_path: Path, bank: Bank) -> None:
