@@ -17,7 +17,14 @@ from earwitness.clips.assignment import (
     balance,
     read_assignments,
 )
-from earwitness.clips.assignment_audit import Spoken, audit_words
+from earwitness.clips.assignment_audit import (
+    RIDGE,
+    Spoken,
+    _least_squares,
+    _naive_bayes,
+    _Texts,
+    audit_words,
+)
 from earwitness.clips.corpus import EMOTIONS
 from earwitness.errors import DataError, UsageError
 from tests.clips.collecting import assigned, names, scripts
@@ -123,3 +130,28 @@ def test_scripts_bound_to_an_emotion_are_found_by_speaker() -> None:
 def test_nothing_to_hold_out_is_an_error() -> None:
     with pytest.raises(DataError, match="1 script; wanted at least two scripts"):
         audit_words([Spoken("a b", "fear", "s", "x"), Spoken("a b", "anger", "s", "y")])
+
+
+def test_classifiers_are_those_of_an_independent_library() -> None:
+    from scipy.special import logsumexp
+    from sklearn.linear_model import Ridge
+    from sklearn.naive_bayes import MultinomialNB
+
+    made = spoken(assigned(12, 15))
+    texts = _Texts.of([each.text for each in made])
+    codes = np.array([EMOTIONS.index(each.emotion) for each in made])
+    labels = np.eye(7)[codes]
+    train, test = np.arange(0, 80), np.arange(80, 108)
+    rows = texts.counts.toarray()[texts.of_recording]
+    centre = labels[train].mean(axis=0)
+    ridge = Ridge(alpha=RIDGE, fit_intercept=False, solver="cholesky").fit(
+        rows[train], labels[train] - centre
+    )
+    ours = _least_squares(texts, labels, train, test)
+    assert np.abs(ours - ridge.predict(rows[test])).max() < 1e-9
+    bayes = MultinomialNB(class_prior=(labels[train].sum(axis=0) + 1) / 87).fit(
+        rows[train], codes[train]
+    )
+    mine = _naive_bayes(texts, labels, train, test)
+    mine -= logsumexp(mine, axis=1, keepdims=True)
+    assert np.abs(mine - bayes.predict_log_proba(rows[test])).max() < 1e-9

@@ -135,7 +135,7 @@ def audit(
 
     A bag of words and pairs is cross-validated by script and by speaker, against chance (1/7) and against a
     control with shuffled emotions. What reviewers turn down can unbalance what was balanced, so audit the pool and
-    the selection as well. Needs scikit-learn: pip install "earwitness\\[baselines]".
+    the selection as well.
 
     [bold]Examples:[/]
 

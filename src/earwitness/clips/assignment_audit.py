@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any
 
@@ -25,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earwitness.clips.scripts_lexicon import tokens_in
-from earwitness.errors import DataError, MissingExtraError
-from earwitness.stats.confusion import by_cluster, macro_recall
+from earwitness.errors import DataError
+from earwitness.stats.confusion import FloatArray, by_cluster, macro_recall
 from earwitness.stats.intervals import (
     LEVEL,
     RESAMPLES,
@@ -38,8 +37,6 @@ from earwitness.stats.streams import stream
 TOLERANCE = 0.01
 FOLDS = 10
 RIDGE = 10.0
-MAX_RECORDINGS = 4000
-"""Recordings that are used, drawn with the seed; more of them cost minutes and change little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +86,8 @@ def audit_words(spoken: Sequence[Spoken], *, seed: int = 0) -> WordsAudit:
 
     Raises
     ------
-    MissingExtraError: scikit-learn is not installed.
     DataError: fewer than two labels, scripts or speakers.
     """
-    if find_spec("sklearn") is None:
-        raise MissingExtraError("the words audit", "baselines")
-    from sklearn.feature_extraction.text import CountVectorizer
-
-    if len(spoken) > MAX_RECORDINGS:
-        drawn = stream(seed, "words-audit", "sample").permutation(len(spoken))[:MAX_RECORDINGS]
-        spoken = [spoken[int(n)] for n in np.sort(drawn)]
     labels = sorted({each.emotion for each in spoken})
     groups = {
         "script": [each.script for each in spoken],
@@ -109,8 +98,7 @@ def audit_words(spoken: Sequence[Spoken], *, seed: int = 0) -> WordsAudit:
             raise DataError(
                 "words audit", f"{len(set(names))} {what}", f"at least two {what}s, to hold one out"
             )
-    vectorise = CountVectorizer(analyzer=words_and_pairs)
-    features = vectorise.fit_transform([each.text for each in spoken]).tocsr().astype(np.float64)
+    texts = _Texts.of([each.text for each in spoken])
     real = np.array([labels.index(each.emotion) for each in spoken])
     shuffled = stream(seed, "words-audit", "control").permutation(real)
     tries = 2 * len(groups) * len(CLASSIFIERS)
@@ -119,7 +107,7 @@ def audit_words(spoken: Sequence[Spoken], *, seed: int = 0) -> WordsAudit:
         codes = np.unique(np.array(names), return_inverse=True)[1]
         for which, emotions in (("real", real), ("shuffled", shuffled)):
             found[which].append(
-                _best(features, emotions, codes, len(labels), tries, (held_out, which), seed)
+                _best(texts, emotions, codes, len(labels), tries, (held_out, which), seed)
             )
     return WordsAudit(tuple(found["real"]), tuple(found["shuffled"]))
 
@@ -134,29 +122,79 @@ def words_and_pairs(text: str) -> list[str]:
     return words + [f"{a} {b}" for a, b in pairwise(words)]
 
 
-def _least_squares(train: Any, emotions: NDArray[Any], test: Any) -> NDArray[np.int64]:
-    """Ridge regression on one column a label, in its dual form: recordings are fewer than words."""
-    columns = np.eye(int(emotions.max()) + 1)[emotions]
-    among = np.asarray((train @ train.T).toarray())
-    weights = np.linalg.solve(among + RIDGE * np.eye(len(emotions)), columns - columns.mean(axis=0))
-    scores = (test @ train.T).toarray() @ weights
-    return np.asarray(scores.argmax(axis=1), dtype=np.int64)
+@dataclass(frozen=True)
+class _Texts:
+    """Different texts as bags of words: few, while recordings are many.
+
+    ``of`` is each recording's text, ``counts`` (texts, words) sparse, ``among`` (texts, texts) their products.
+    """
+
+    of_recording: NDArray[np.int64]
+    counts: Any
+    among: FloatArray
+
+    @classmethod
+    def of(cls, spoken: Sequence[str]) -> _Texts:
+        from scipy.sparse import coo_array
+
+        places: dict[str, int] = {}
+        words: dict[str, int] = {}
+        codes = np.array([places.setdefault(text, len(places)) for text in spoken])
+        cells = [
+            (place, words.setdefault(word, len(words)))
+            for text, place in places.items()
+            for word in words_and_pairs(text)
+        ]
+        rows, columns = np.array(cells).T
+        shape = (len(places), len(words))
+        counts = coo_array((np.ones(len(cells)), (rows, columns)), shape=shape).tocsr()
+        return cls(codes, counts, np.asarray((counts @ counts.T).toarray()))
 
 
-def _naive_bayes(train: Any, emotions: NDArray[Any], test: Any) -> NDArray[np.int64]:
-    from sklearn.naive_bayes import MultinomialNB
+def _least_squares(
+    texts: _Texts, labels: FloatArray, train: NDArray[Any], test: NDArray[Any]
+) -> FloatArray:
+    """Ridge regression on one column a label, in its dual form over different texts.
 
-    return np.asarray(MultinomialNB().fit(train, emotions).predict(test), dtype=np.int64)
+    Recordings of one text have the same row, so they count as one row with their mean label and their number as
+    its weight: C. Saunders, A. Gammerman and V. Vovk, "Ridge regression learning algorithm in dual variables", ICML 1998.
+    """
+    sums = _sums(texts, labels, train)
+    number = sums.sum(axis=1)
+    seen = np.flatnonzero(number)
+    means = sums[seen] / number[seen, None]
+    centre = labels[train].mean(axis=0)
+    among = texts.among[np.ix_(seen, seen)] + np.diag(RIDGE / number[seen])
+    weights = np.linalg.solve(among, means - centre)
+    return np.asarray(texts.among[np.ix_(texts.of_recording[test], seen)] @ weights)
 
 
-CLASSIFIERS: Mapping[str, Callable[[Any, NDArray[Any], Any], NDArray[np.int64]]] = {
+def _naive_bayes(
+    texts: _Texts, labels: FloatArray, train: NDArray[Any], test: NDArray[Any]
+) -> FloatArray:
+    """Multinomial naive Bayes with one added to every count."""
+    words = (texts.counts.T @ _sums(texts, labels, train)).T + 1.0
+    chances = np.log(words / words.sum(axis=1, keepdims=True))
+    prior = np.log(labels[train].sum(axis=0) + 1.0)
+    return np.asarray(texts.counts @ chances.T)[texts.of_recording[test]] + prior
+
+
+def _sums(texts: _Texts, labels: FloatArray, train: NDArray[Any]) -> FloatArray:
+    """Recordings of each text and label among those to learn from, (texts, labels)."""
+    sums: FloatArray = np.zeros((len(texts.among), labels.shape[1]))
+    np.add.at(sums, texts.of_recording[train], labels[train])
+    return sums
+
+
+Classifier = Callable[[_Texts, FloatArray, NDArray[Any], NDArray[Any]], FloatArray]
+CLASSIFIERS: Mapping[str, Classifier] = {
     "least squares": _least_squares,
     "naive Bayes": _naive_bayes,
 }
 
 
 def _best(
-    features: Any,
+    texts: _Texts,
     emotions: NDArray[Any],
     clusters: NDArray[Any],
     labels: int,
@@ -166,9 +204,11 @@ def _best(
 ) -> Guess:
     """The better classifier's guesses, with their intervals."""
     n_clusters = int(clusters.max()) + 1
+    fold_of = stream(seed, "words-audit", "folds", names[0]).permutation(n_clusters) % FOLDS
+    folds = fold_of[clusters]
     found = {}
     for name, classify in CLASSIFIERS.items():
-        guessed = _guessed(classify, features, emotions, clusters)
+        guessed = _guessed(classify, texts, np.eye(labels)[emotions], folds)
         found[name] = by_cluster(emotions, guessed, clusters, labels, n_clusters)
     right = {
         name: float(macro_recall(counts.sum(axis=0).astype(float)))
@@ -196,16 +236,11 @@ def _best(
 
 
 def _guessed(
-    classify: Callable[[Any, NDArray[Any], Any], NDArray[np.int64]],
-    features: Any,
-    emotions: NDArray[Any],
-    clusters: NDArray[Any],
+    classify: Classifier, texts: _Texts, labels: FloatArray, folds: NDArray[Any]
 ) -> NDArray[np.int64]:
     """Every recording's emotion as guessed by a classifier that never met its cluster."""
-    from sklearn.model_selection import GroupKFold
-
-    guessed = np.full(len(emotions), -1, dtype=np.int64)
-    folds = GroupKFold(min(FOLDS, int(clusters.max()) + 1))
-    for train, test in folds.split(features, emotions, clusters):
-        guessed[test] = classify(features[train], emotions[train], features[test])
+    guessed = np.full(len(labels), -1, dtype=np.int64)
+    for fold in np.unique(folds):
+        train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        guessed[test] = classify(texts, labels, train, test).argmax(axis=1)
     return guessed
