@@ -174,7 +174,7 @@ def make_answers(
             for half, truth in (("present", "yes"), ("absent", "no")):
                 add("grounding", f"{base}/{half}", truth, scene, ("yes", "no"), groups)
         add("grounding", f"{scene}/c0/catch", "no", scene, ("yes", "no"), {"location": place})
-        truth = json.dumps({"present": events, "absent": ["thunder"]})
+        truth = json.dumps({"present": events, "absent": ["thunder_clap"]})
         for words in (25, 200):
             if "summary" in rows:
                 label = said("summary", "yes", ("yes", "no"), rng)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -148,8 +149,7 @@ def build_boards(
         if finder is not None:
             scenes = {d.cluster for each in named for d in each.decisions}
             mixed, missing = finder.find(corpus, scenes)
-        found = judge or _naming_judge(named, mixed)
-        judging = Remembering(found) if found is not None else None
+        named, judging, unjudged = _judged(named, judge, mixed, finder)
         table = build_table(
             _trimmed(named),
             control=chosen,
@@ -173,7 +173,7 @@ def build_boards(
                 signs=_all_signs(named),
                 bounds=_all_bounds(named, table),
                 origins={each.name: _origin(each) for each in named},
-                notes=(*_notes(members), *_missing(name, missing), *_of_corpus(mixed)),
+                notes=(*_notes(members), *unjudged, *_missing(name, missing), *_of_corpus(mixed)),
                 mixed=mixed,
                 judge=judging,
             )
@@ -223,13 +223,35 @@ def _trimmed(answers: Sequence[CaresAnswers]) -> list[CaresAnswers]:
     ]
 
 
-def _naming_judge(answers: Sequence[CaresAnswers], mixed: MixedCorpus | None) -> Judge | None:
-    if all(each.task != "summary" for each in answers):
-        return None
+def _judged(
+    answers: tuple[CaresAnswers, ...],
+    judge: Judge | None,
+    mixed: MixedCorpus | None,
+    finder: Finder | None,
+) -> tuple[tuple[CaresAnswers, ...], Judge | None, tuple[str, ...]]:
+    """Answers with the judge of their summaries; summaries the offline judge has no words for are left out, and said."""
+    summaries = [each for each in answers if each.task == "summary"]
+    if judge is not None or not summaries:
+        return answers, Remembering(judge) if judge is not None else None, ()
     from earwitness.scenes.bank import load_bank
     from earwitness.tasks.summary import NamingJudge
 
-    return NamingJudge(mixed.bank if mixed is not None else load_bank())
+    bank = mixed.bank if mixed is not None else load_bank(finder.bank if finder else None)
+    wanted = {sound for each in summaries for d in each.decisions for sound in _sounds_of(d)}
+    unknown = sorted(wanted - {sound.id for sound in bank.sounds})
+    if not unknown:
+        return answers, Remembering(NamingJudge(bank)), ()
+    rest = tuple(each for each in answers if each.task != "summary")
+    note = (
+        f"Summaries are left out: the bank {bank.id} {bank.version} has no words for {len(unknown)} of their sounds"
+        f" ({', '.join(unknown[:3])}{', ...' if len(unknown) > 3 else ''}). Name the corpus's own with --bank DIR."
+    )
+    return rest, None, (note,)
+
+
+def _sounds_of(decision: Decision) -> list[str]:
+    truth = json.loads(decision.gold)
+    return [*(each["sound"] for each in truth["present"]), *truth["absent"]]
 
 
 def _missing(name: str, why: str) -> tuple[str, ...]:
@@ -282,22 +304,23 @@ def _by_corpus(answers: Sequence[CaresAnswers]) -> list[list[CaresAnswers]]:
 
 
 def _named_apart(answers: Sequence[CaresAnswers]) -> tuple[CaresAnswers, ...]:
-    """Answers whose (task, name, condition) are unique: later ones of the same name get a number."""
-    cards: dict[str, list[int]] = {}
-    taken: set[tuple[str, str, str]] = set()
-    found = []
+    """Answers whose (task, name, condition) are unique.
+
+    Runs of one name join where they were asked under different conditions; else the later one gets a number.
+    """
+    asked: dict[tuple[str, str, int], set[str]] = {}
     for each in answers:
-        numbers = cards.setdefault(f"{each.task}\n{each.name}", [])
-        if id(each.card) not in numbers:
-            numbers.append(id(each.card))
-        place = numbers.index(id(each.card)) + 1
-        name = each.name if place == 1 else f"{each.name} ({place})"
-        while (each.task, name, each.condition) in taken:
-            place += 1
-            name = f"{each.name} ({place})"
-        taken.add((each.task, name, each.condition))
-        found.append(replace(each, name=name))
-    return tuple(found)
+        asked.setdefault((each.task, each.name, id(each.card)), set()).add(each.condition)
+    taken: dict[tuple[str, str], set[str]] = {}
+    names: dict[tuple[str, str, int], str] = {}
+    for (task, name, run), conditions in asked.items():
+        shown, number = name, 1
+        while taken.get((task, shown), set()) & conditions:
+            number += 1
+            shown = f"{name} ({number})"
+        taken.setdefault((task, shown), set()).update(conditions)
+        names[task, name, run] = shown
+    return tuple(replace(each, name=names[each.task, each.name, id(each.card)]) for each in answers)
 
 
 def _found_control(answers: Sequence[CaresAnswers]) -> str | None:
@@ -447,8 +470,6 @@ def _d_prime_bounds(decisions: Sequence[Decision]) -> tuple[float, float]:
 
 
 def _summary_bounds(decisions: Sequence[Decision], scores: TaskScores) -> tuple[float, float]:
-    import json
-
     largest = max((d.groups["budget"] for d in decisions), key=int)
     sounds = failed = 0
     for decision in decisions:
