@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -26,11 +28,13 @@ class Desk:
     Raises
     ------
     DataError: it is no review folder.
+    UsageError: another process serves it.
     """
 
     def __init__(self, folder: Path, *, secure: bool = False) -> None:
         self.folder = folder
         self.project: Project = read_project(folder)
+        self._lock = _locked(folder)
         self.secure = secure
         self.db = connect(folder)
         self.db.execute("PRAGMA query_only=ON")
@@ -48,6 +52,7 @@ class Desk:
         """Finish what is queued."""
         self.writer.close()
         self.db.close()
+        os.close(self._lock)
 
     @cached_property
     def templates(self) -> Any:
@@ -92,6 +97,19 @@ class Desk:
             kept.parent.mkdir(exist_ok=True)
             atomic_write_bytes(kept, encode_audio(read_audio(path, require_sound=False)))
         return kept
+
+
+def _locked(folder: Path) -> int:
+    """One server on a folder: a second one would take what the first is receiving for left over."""
+    handle = os.open(folder / ".serve.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        raise UsageError(
+            str(folder), "another process serves this folder", "one server at a time"
+        ) from None
+    return handle
 
 
 def load_words() -> Mapping[str, Mapping[str, str]]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from html import escape
 from typing import Any
+
+from markupsafe import Markup
 
 from earwitness.clips.corpus import EMOTIONS
 from earwitness.review.answers import MATCHES, QUALITIES
@@ -85,15 +88,33 @@ def _label(desk: Desk, shown: Mapping[str, Any], begun: Mapping[str, Any]) -> di
         for number, sound in enumerate(shown["sounds"], start=1)
     ]
     by_id = {sound["id"]: sound for sound in sounds}
-    lines = [
-        {"sound": by_id[line["sound"]]} if "sound" in line else line
-        for line in shown.get("lines", ())
-    ]
+    # Stretches of talk with the sounds between them.
+    parts: list[dict[str, Any]] = [{"talk": []}] if "lines" in shown else []
+    for line in shown.get("lines", ()):
+        if "sound" in line:
+            parts += [{"sound": by_id[line["sound"]]}, {"talk": []}]
+        else:
+            parts[-1]["talk"].append(_line(line))
+    for part in parts:
+        if "talk" in part:
+            part["talk"] = Markup("".join(part["talk"]))
     return {
         "sounds": sounds,
-        "lines": lines,
+        "stretches": parts,
         "reactions": _defined(REACTIONS, desk.words["reactions"], REACTION_KEYS),
     }
+
+
+def _line(line: Mapping[str, Any]) -> str:
+    """An utterance as a list entry. Most of a page is these, so they are put together here; all text is escaped."""
+    said = "".join(
+        escape(text)
+        if kind == "speech"
+        else f'{" " if text[:1] == " " else ""}<i class="heard">[{escape(text.strip())}]</i>'
+        for kind, text in line["said"]
+    )
+    speaker = escape(line["speaker"])
+    return f'<li class="says {speaker}"><b class="speaker">{speaker}</b><p>{said}</p></li>\n'
 
 
 def _review(desk: Desk, shown: Mapping[str, Any], begun: Mapping[str, Any]) -> dict[str, Any]:

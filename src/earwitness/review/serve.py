@@ -70,8 +70,12 @@ def serve(
     secure = certificate is not None
     from earwitness.review.app import build_app
 
-    app = build_app(folder, secure=secure)
     listener = _listen(host, port)
+    try:
+        app = build_app(folder, secure=secure)
+    except BaseException:
+        listener.close()
+        raise
     config = uvicorn.Config(
         app,
         ssl_certfile=certificate,
