@@ -196,6 +196,7 @@ def test_other_prompts_than_those_of_the_corpus_are_refused(
     ).read_bytes()
     # An edited copy is noticed; those that ship can be asked for again.
     (folder / "prompts" / "topic.yaml").write_text((PROMPTS / "topic.yaml").read_text())
+    assert "V302" in run("validate", str(folder), "--workers", "1").stdout
     with pytest.raises(UsageError, match="other prompts"):
         run("write", str(folder))
     assert run("write", str(folder), "--prompts", "default", "--replace").exit_code == 0

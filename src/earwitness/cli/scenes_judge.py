@@ -16,14 +16,16 @@ from earwitness.cli.scenes_calls import (
     Timeout,
     call_settings,
 )
+from earwitness.cli.scenes_reword import register_reword
 
 if TYPE_CHECKING:
     from earwitness.scenes.recovery_trial import Trial
 
 
 def register_judge(group: typer.Typer) -> None:
-    """Add ``calibrate-topic`` and ``judge-test`` to the ``scenes`` group."""
+    """Add ``calibrate-topic``, ``reword-topics`` and ``judge-test`` to the ``scenes`` group."""
     group.command("calibrate-topic")(calibrate_topic)
+    register_reword(group)
     group.command("judge-test")(judge_test)
 
 

@@ -41,12 +41,14 @@ from earwitness.scenes.corpus import (
 )
 from earwitness.scenes.corpus_audio import AudioChecked, check_audio, is_mixed
 from earwitness.scenes.corpus_plan import request_of
+from earwitness.scenes.corpus_prompts import KEPT
 from earwitness.scenes.dialogue_records import Dialogue, dialogue_to_json
 from earwitness.scenes.plan import plan
 from earwitness.scenes.refill import original_of, refill
 from earwitness.scenes.rules.corpus import NearDuplicates
 from earwitness.scenes.rules.vocabulary import vocabulary_of
 from earwitness.scenes.scenario import Scenario, to_lines
+from earwitness.scenes.writers.prompts import NAMES, WriterPrompts
 from earwitness.scenes.writing_loop import check_all
 
 VerdictCheck = Callable[[Corpus, Bank], Iterable[str]]
@@ -119,6 +121,7 @@ def validate_corpus(
         *_rule_findings(corpus, dialogues, known, corpus.for_cast(bank), bank_folder, workers),
         *_candidate_findings(corpus, dialogues),
         *_template_findings(corpus, dialogues, known),
+        *_prompt_findings(corpus, bank),
         *_judge_findings(corpus, bank, verdicts),
     ]
     heard = None
@@ -279,6 +282,23 @@ def _template_findings(
         first = titles.setdefault(key, template.id)
         if first != template.id:
             yield BrokenPromise("V301", str(path), f"{template.id} says the same as {first}")
+
+
+def _prompt_findings(corpus: Corpus, bank: Bank) -> Iterator[BrokenPromise]:
+    """Copies of prompts must be those the words were asked for with."""
+    kept = corpus.path(KEPT)
+    if not all((kept / f"{name}.yaml").is_file() for name in NAMES):
+        return
+    found = WriterPrompts(bank, corpus.config.seed, kept).hashes(*NAMES)
+    used = (corpus.config.writer, corpus.config.topic_writer, corpus.config.templates_writer)
+    for writer in used:
+        for name, wanted in (writer.prompts if writer else {}).items():
+            if found.get(name) != wanted:
+                yield BrokenPromise(
+                    "V302",
+                    str(kept),
+                    f"{writer.name if writer else ''} was asked with another {name}",
+                )
 
 
 def _judge_findings(

@@ -33,6 +33,8 @@ from earwitness.stats.streams import stream
 
 FOLDER = Path(__file__).parents[1] / "prompts" / "en"
 NAMES = ("topic", "dialogue", "templates")
+"""Prompts a corpus is written with."""
+REWORDINGS = "rewordings"
 TARGET_SECONDS = 120.0
 """The paper's mean length of a scene is 120.4 s (CARES, arXiv 2610.10208)."""
 
@@ -65,7 +67,10 @@ class WriterPrompts:
 
     @cached_property
     def _files(self) -> dict[str, PromptFile]:
-        return {name: _read(self.folder / f"{name}.yaml") for name in NAMES}
+        files = {name: _read(self.folder / f"{name}.yaml") for name in NAMES}
+        own = self.folder / f"{REWORDINGS}.yaml"
+        # Rewordings are no part of a corpus, so a folder of prompts for one need not have them.
+        return files | {REWORDINGS: _read(own if own.is_file() else FOLDER / own.name)}
 
     @cached_property
     def _limits(self) -> Limits:
@@ -119,6 +124,12 @@ class WriterPrompts:
         )
         schema = _object_schema({"situations": {"type": "array", "items": situation}})
         return self._prompt("templates", values, schema)
+
+    def rewordings(self, topics: Sequence[str], problems: Sequence[str] = ()) -> Prompt:
+        """Ask for a loose rewording of every topic."""
+        entry = _object_schema({"number": {"type": "integer"}, "rewording": {"type": "string"}})
+        schema = _object_schema({"rewordings": {"type": "array", "items": entry}})
+        return self._prompt(REWORDINGS, {"topics": topics, "problems": problems}, schema)
 
     def utterances(self, scenario: Scenario) -> int:
         """How many utterances are asked for: the same spread whatever happens in the scene."""
