@@ -48,6 +48,22 @@ async def report(request: Request) -> Response:
     return HTMLResponse(text)
 
 
+async def openapi(request: Request) -> Response:
+    person_in(request, "organiser")
+    return JSONResponse(load_openapi())
+
+
+def load_openapi() -> dict[str, Any]:
+    """The description of the addresses, for tools that test them."""
+    from importlib import resources
+
+    import yaml
+
+    text = resources.files("earwitness.review").joinpath("data", "openapi.yaml").read_text("utf-8")
+    description: dict[str, Any] = yaml.safe_load(text)
+    return description
+
+
 async def download(request: Request) -> Response:
     person_in(request, "organiser")
     name, suffix = request.path_params["name"], request.path_params["suffix"]
@@ -71,6 +87,7 @@ ROUTES = (
     Route("/organiser", page),
     Route("/organiser/live.json", live),
     Route("/organiser/report", report),
+    Route("/organiser/openapi.json", openapi),
     Route("/organiser/export/{name}.{suffix}", download),
 )
 
