@@ -1,4 +1,4 @@
-"""``earwitness score``: stored replies and other people's predictions, scored offline."""
+"""``earwitness score``: stored replies of both families and other people's predictions, scored offline."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from earwitness.clips.labels import LabelMap
+    from earwitness.tasks.cares_table import CaresTable
     from earwitness.tasks.records import System
 
 
@@ -39,7 +40,9 @@ def score(
         help="Label map (name or YAML file) for native score names and for words outside the labels.",
     ),
     condition: str | None = typer.Option(
-        None, "--condition", help="Only this condition: audio, silence, blind or asr. Default: all."
+        None,
+        "--condition",
+        help="Only this condition, such as audio, silence or asr. Default: all.",
     ),
     priors: Path | None = typer.Option(
         None,
@@ -60,9 +63,21 @@ def score(
     as_json: bool = typer.Option(
         False, "--json", help="Print the leaderboard as JSON on standard output."
     ),
+    control: str | None = typer.Option(
+        None,
+        "--control",
+        metavar="MODEL[:CONDITION]",
+        help="Compare every model's audio about scenes with this text control [condition: oracle].",
+    ),
+    cluster: str = typer.Option(
+        "scene", "--cluster", help="What is drawn in runs about scenes: scene or template."
+    ),
     seed: int = typer.Option(0, "--seed", help="Seed of all resampling."),
 ) -> None:
-    """Read stored replies again and print the leaderboard. Asks no model anything.
+    """Read stored replies again and print the leaderboard of clips, the tables of scenes, or both. Asks no model
+    anything.
+
+    Summaries of scenes are judged by the bank's words; earwitness report reads the kept verdicts of another judge.
 
     Every item keeps its place in the denominator: a reply without a label is not right, whatever the reason. While
     calls have failed, bounds are shown instead of one figure and the exit code is 3.
@@ -72,6 +87,8 @@ def score(
       earwitness score runs
 
       earwitness score runs/emotion--openai_gpt-audio--vab --label-map vendor-default --rules
+
+      earwitness score scene-runs --control offline/reader:asr --cluster template
 
       earwitness score --predictions theirs.csv --columns id=file,prediction=answer --clips sets/vab --out report
     """
@@ -92,13 +109,24 @@ def score(
         raise UsageError(
             "score", "--columns and --clips go with --predictions", "--predictions FILE.csv"
         )
+    if cluster not in ("scene", "template"):
+        raise UsageError("--cluster", repr(cluster), "scene or template")
+    about_clips, about_scenes = _by_family(runs or [])
     chosen_map = load_label_map(label_map) if label_map else None
     weights = read_priors(priors, EMOTIONS) if priors is not None else None
     systems = [
-        *_from_runs(runs or [], condition, label_map),
+        *_from_runs(about_clips, condition, label_map),
         *_from_tables(predictions or [], columns, clips, chosen_map, condition),
     ]
     systems = [replace(system, accept_failed=accept_failed) for system in systems]
+    table = (
+        _table(about_scenes, condition, control, cluster, seed, accept_failed=accept_failed)
+        if about_scenes
+        else None
+    )
+    if table is not None and not systems:
+        _print_scenes(table, out, as_json=as_json)
+        return
     data = build(systems, EMOTIONS, priors=weights, seed=seed)
     if out is not None:
         from earwitness.report.build import write_data
@@ -107,18 +135,97 @@ def score(
     if as_json:
         from earwitness.report.tables import leaderboard_json
 
-        typer.echo(leaderboard_json(data).rstrip("\n"))
+        board = leaderboard_json(data).rstrip("\n")
+        typer.echo(board if table is None else _both_json(board, table))
     else:
         print_boards(Console(), data, rules=rules)
+        if table is not None:
+            from earwitness.tasks.cares_table import print_table
+
+            print_table(Console(), table)
         if out is not None:
             typer.echo(f"\n{page}")
-    if not data.complete:
-        typer.echo(
-            "incomplete: calls have failed, so there are bounds and no single figure. Run the same run "
-            "command again to ask what is missing, or close it with --accept-failed.",
-            err=True,
+    if not data.complete or (table is not None and not table.complete):
+        _say_incomplete()
+
+
+def _say_incomplete() -> None:
+    typer.echo(
+        "incomplete: calls have failed, so there are bounds and no single figure. Run the same run "
+        "command again to ask what is missing, or close it with --accept-failed.",
+        err=True,
+    )
+    raise typer.Exit(3)
+
+
+def _by_family(runs: list[Path]) -> tuple[list[Path], list[Path]]:
+    """Run folders about clips, and those about scenes."""
+    if not runs:
+        return [], []
+    from earwitness.runs.folder import RunFolder, find_runs
+    from earwitness.tasks.cares_runs import TASKS
+
+    clips: list[Path] = []
+    scenes: list[Path] = []
+    for folder in find_runs(runs):
+        (scenes if RunFolder(folder).card().get("task") in TASKS else clips).append(folder)
+    return clips, scenes
+
+
+def _table(
+    folders: list[Path],
+    condition: str | None,
+    control: str | None,
+    cluster: str,
+    seed: int,
+    *,
+    accept_failed: bool,
+) -> CaresTable:
+    from rich.console import Console
+
+    from earwitness.errors import UsageError
+    from earwitness.tasks.cares_runs import answers_of
+    from earwitness.tasks.cares_table import build_table
+
+    with Console(stderr=True).status("reading runs about scenes"):
+        answers = answers_of(folders)
+        chosen = [each for each in answers if condition in (None, each.condition)]
+        if not chosen:
+            asked = ", ".join(dict.fromkeys(each.condition for each in answers))
+            raise UsageError(
+                "--condition", f"no run was asked under {condition!r}", f"one of: {asked}"
+            )
+        return build_table(
+            chosen, control=control, cluster=cluster, accept_failed=accept_failed, seed=seed
         )
-        raise typer.Exit(3)
+
+
+def _print_scenes(table: CaresTable, out: Path | None, *, as_json: bool) -> None:
+    import json
+
+    from rich.console import Console
+
+    from earwitness.tasks.cares_table import print_table, table_to_json
+
+    if as_json:
+        typer.echo(json.dumps(table_to_json(table), indent=2, ensure_ascii=False))
+    else:
+        print_table(Console(), table)
+    if out is not None:
+        typer.echo(
+            "--out is of clips; a page of scenes: earwitness report RUNS --out DIR", err=True
+        )
+    if not table.complete:
+        _say_incomplete()
+
+
+def _both_json(board: str, table: CaresTable) -> str:
+    import json
+
+    from earwitness.tasks.cares_table import table_to_json
+
+    both = {"clips": json.loads(board), "scenes": table_to_json(table)}
+    return json.dumps(both, indent=2, ensure_ascii=False)
 
 
 def _from_runs(runs: list[Path], condition: str | None, label_map: str | None) -> list[System]:

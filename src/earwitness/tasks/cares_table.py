@@ -42,6 +42,14 @@ class CaresTable:
     not_applicable: tuple[tuple[str, str, str, str], ...] = ()
     spread: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
 
+    @property
+    def complete(self) -> bool:
+        """Whether every item of every run was answered, or its failure accepted."""
+        return all(
+            each.scores.complete if isinstance(each, CaresScores) else each.complete
+            for each in self.scores.values()
+        )
+
     def of(self, task: str, system: str, condition: str = "audio") -> Any:
         """Scores of one system; :class:`KeyError` if it was not asked so."""
         return self.scores[task, system, condition]
@@ -68,8 +76,9 @@ def build_table(
 
     Raises
     ------
-    UsageError: the control was not run.
+    UsageError: the control was not run, or two runs of one task have the same name.
     """
+    _refuse_doubles(answers)
     if judge is None and any(each.task == "summary" for each in answers):
         from earwitness.scenes.bank import load_bank
 
@@ -88,6 +97,18 @@ def build_table(
         pairs = _against_control(decisions, control)
         comparisons += _compare(pairs, f"models against {control}", seed, resamples, cluster)
     return CaresTable(cluster, scores, comparisons, tuple(not_applicable), _spread(answers, scores))
+
+
+def _refuse_doubles(answers: Sequence[CaresAnswers]) -> None:
+    seen: set[tuple[str, str, str]] = set()
+    for each in answers:
+        key = (each.task, each.name, each.condition)
+        if key in seen:
+            raise UsageError(
+                "runs", f"two of {each.task} named {each.name!r} under {each.condition!r}",
+                "a name for each", "Give the runs to compare one by one, or use earwitness compare.",
+            )  # fmt: skip
+        seen.add(key)
 
 
 def _clustered(answers: CaresAnswers, cluster: str, judge: Judge | None) -> tuple[Decision, ...]:
@@ -207,7 +228,9 @@ def print_table(console: Console, table: CaresTable) -> None:
         title = f"{task}: {metric_name(task)}"
         if isinstance(first, CaresScores):
             title += f", chance {100 * first.chance:.0f}"
-        shown = Table("system", *conditions, title=title, title_justify="left")
+        # A title of the table itself would be broken to the table's width.
+        console.print(title, style="italic", highlight=False, markup=False)
+        shown = Table("system", *conditions)
         for name in dict.fromkeys(name for _, name, _ in keys):
             cells = []
             for condition in conditions:
