@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from earwitness.scenes.writers.templates import BankTemplates
 from earwitness.scenes.writing import Assignment, FunctionGate, Violation
 from earwitness.scenes.writing_loop import WritingResult
 from tests.scenes.writing_cases import SEED, small_corpus
+from tests.standins.scene_faults import SCENE_FAULTS, TOPIC_FAULTS
 from tests.standins.writer_server import FAULTS, WriterServer
 
 QUICK = RunnerSettings(first_wait_s=0.01, longest_wait_s=0.05, max_retries=1)
@@ -69,24 +71,32 @@ def test_answers_in_any_dress_are_read(tmp_path: Path, bank: Bank, temper: str) 
     assert [f.code for f in validate_corpus(done, bank, workers=1).findings] == ["V401"]
 
 
-@pytest.mark.parametrize("code", sorted(FAULTS))
-def test_a_writer_that_breaks_a_rule_obeys_when_it_is_told(
-    tmp_path: Path, bank: Bank, code: str
+def test_a_writer_that_breaks_every_rule_in_turn_obeys_when_it_is_told(
+    tmp_path: Path, bank: Bank
 ) -> None:
-    corpus = small_corpus(tmp_path / "c", bank, 1, 2).corpus
-    with WriterServer(temper="sloppy", fault=code, bank=bank) as server:
+    corpus = small_corpus(tmp_path / "c", bank, 9, 6).corpus
+    with WriterServer(temper="each", bank=bank) as server:
         result = written(corpus, bank, order(server))
     assert result.complete
-    assert server.asked == {"topic": 2, "dialogue": 4}
+    codes = {*FAULTS, *SCENE_FAULTS, *TOPIC_FAULTS}
+    assert set(server.broken.values()) == codes
     log = corpus.path("attempts.jsonl").read_text(encoding="utf-8")
     attempts = [json.loads(line) for line in log.splitlines()]
-    assert [line["outcome"] for line in attempts] == ["rejected"] * 2 + ["accepted"] * 2
-    for line in attempts[:2]:
-        messages = [r["message"] for r in line["reasons"] if r["code"].startswith(code)]
-        assert messages
-        told = [user for _, user in server.prompts if messages[0] in user]
-        assert told
+    drafts = codes - set(TOPIC_FAULTS)
+    outcomes = Counter((line["attempt"], line["outcome"]) for line in attempts)
+    assert outcomes[1, "rejected"] == outcomes[2, "accepted"] == len(drafts)
+    found: dict[str, str] = {}
+    for line in attempts:
+        for reason in line["reasons"]:
+            found.setdefault(reason["code"].partition("-")[0], reason["message"])
+    # Each fault was noticed under its own code, and its message went back with the draft.
+    assert drafts <= set(found)
+    for code in drafts:
+        told = [user for _, user in server.prompts if found[code] in user]
+        assert told, code
         assert all("Your last draft was:" in user and '{"timeline"' in user for user in told)
+    topics = [user for _, user in server.prompts if "An earlier topic was turned down" in user]
+    assert len(topics) == len(TOPIC_FAULTS)
 
 
 def test_a_cut_off_answer_is_asked_for_again(tmp_path: Path, bank: Bank) -> None:

@@ -4,6 +4,7 @@
 
 ``good``        answers every brief with valid JSON
 ``sloppy``      breaks a rule in every first draft (each rule in turn by brief), obeys once it is told
+``each``        breaks every rule once: in each first draft one that was not broken yet; obeys once it is told
 ``stubborn``    breaks the same rule whatever it is told
 ``refusing``    declines
 ``prose``       puts the JSON into talk, after thinking aloud
@@ -28,11 +29,22 @@ from typing import Any
 import yaml
 
 from earwitness.scenes.bank import Bank, load_bank
-from tests.standins.composing import MONTHS, NAMES, THINGS, compose, topic_for
+from tests.standins.composing import MONTHS, NAMES, THINGS, compose, scenario_in, topic_for
 from tests.standins.loopback import Act, Call, LoopbackServer, error, json_act
 from tests.standins.openai_server import completion
+from tests.standins.scene_faults import SCENE_FAULTS, TOPIC_FAULTS
 
-TEMPERS = ("good", "sloppy", "stubborn", "refusing", "prose", "fenced", "truncated", "plain_only")
+TEMPERS = (
+    "good",
+    "sloppy",
+    "each",
+    "stubborn",
+    "refusing",
+    "prose",
+    "fenced",
+    "truncated",
+    "plain_only",
+)
 TOLD = "turned down"
 Timeline = list[dict[str, Any]]
 Fault = Callable[[Timeline], Timeline]
@@ -125,6 +137,8 @@ class WriterServer(LoopbackServer):
         self.dies_after = dies_after
         self.fault = fault
         self.asked: Counter[str] = Counter()
+        self.broken: dict[str, str] = {}
+        """By temper ``each``: brief -> code of the rule that its first answer broke."""
         self.prompts: list[tuple[str, str]] = []
 
     def respond(self, call: Call) -> Act:
@@ -158,13 +172,39 @@ class WriterServer(LoopbackServer):
         if "number" in brief:
             return "templates", {"situations": self._situations(brief, user)}
         if "sounds" not in brief:
-            return "topic", {"topic": topic_for(user)}
+            return "topic", {"topic": self._topic(user, told=told)}
         timeline = compose(brief, self.bank)
+        if self.temper == "each":
+            return "dialogue", {"timeline": timeline if told else self._each(brief, timeline)}
         if self.temper == "stubborn" or (self.temper == "sloppy" and not told):
             codes = sorted(FAULTS)
             stubborn = "D307" if self.temper == "stubborn" else codes[_number(brief) % len(codes)]
             timeline = FAULTS[self.fault or stubborn](timeline)
         return "dialogue", {"timeline": timeline}
+
+    def _topic(self, user: str, *, told: bool) -> str:
+        left = [code for code in TOPIC_FAULTS if code not in self.broken.values()]
+        if self.temper != "each" or told or not left:
+            return topic_for(user)
+        self.broken[user] = left[0]
+        return TOPIC_FAULTS[left[0]]
+
+    def _each(self, brief: dict[str, Any], timeline: Timeline) -> Timeline:
+        """The timeline with the first fault that was not used yet and has a place in it."""
+        scenario = scenario_in(brief, self.bank)
+        for code in sorted({**FAULTS, **SCENE_FAULTS}, key=lambda code: (code in FAULTS, code)):
+            if code in self.broken.values():
+                continue
+            copy = [dict(part) for part in timeline]
+            spoilt = (
+                SCENE_FAULTS[code](copy, scenario, self.bank)
+                if code in SCENE_FAULTS
+                else FAULTS[code](copy)
+            )
+            if spoilt is not None:
+                self.broken[json.dumps(brief)] = code
+                return spoilt
+        return timeline
 
     def _situations(self, brief: dict[str, Any], user: str) -> list[dict[str, Any]]:
         if self.temper == "sloppy" and TOLD not in user:
