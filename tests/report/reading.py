@@ -59,7 +59,11 @@ class Page(HTMLParser):
 
     @property
     def rows(self) -> dict[str, Any]:
-        found = next(e for e in self.all("script") if e.attributes.get("id") == "data")
+        return self.rows_of("data")
+
+    def rows_of(self, name: str) -> dict[str, Any]:
+        """A block of data of the page."""
+        found = next(e for e in self.all("script") if e.attributes.get("id") == name)
         rows: dict[str, Any] = json.loads(found.text)
         return rows
 

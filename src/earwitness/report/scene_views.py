@@ -74,15 +74,28 @@ def headline(board: SceneBoard, task: str, system: str, condition: str) -> dict[
     scores = board.scores(task, system, condition)
     if scores is None:
         why = board.not_asked(task, system, condition)
-        return {"value": "", "interval": "", "none": why, "incomplete": False}
+        return {"value": "", "interval": "", "short": "", "none": why, "incomplete": False}
     bounds = board.bounds.get((task, system, condition))
     figure = decimal if task == "grounding" else percent
     if bounds is not None:
         words = f"{figure(bounds.low)} to {figure(bounds.high)}"
-        return {"value": words, "interval": "", "none": "", "incomplete": True}
+        return {"value": words, "interval": "", "short": "", "none": "", "incomplete": True}
     estimate = scores.headline
     span = decimal_interval(estimate) if task == "grounding" else interval(estimate)
-    return {"value": figure(estimate.value), "interval": span, "none": "", "incomplete": False}
+    short = span
+    if span != MISSING:
+        ends = (estimate.low, estimate.high)
+        short = " to ".join(
+            (f"{end:.1f}".replace("-", "−") if task == "grounding" else percent(end, 0))
+            for end in ends
+        )
+    return {
+        "value": figure(estimate.value),
+        "interval": span,
+        "short": short,
+        "none": "",
+        "incomplete": False,
+    }
 
 
 def main_condition(board: SceneBoard, system: str) -> str:

@@ -31,6 +31,15 @@ if TYPE_CHECKING:
 BAR_WIDTH = 21
 """Characters of an interval bar: one for every five percent, from 0 to 100."""
 
+UNITS = {
+    "reaction": "bal. acc.",
+    "location": "accuracy",
+    "sound": "accuracy",
+    "grounding": "d′",
+    "summary": "mentioned",
+}
+"""Headlines of the tasks about scenes, short enough for 80 columns."""
+
 MAX_PAIRS = 10
 """Comparisons printed; the files have them all."""
 
@@ -187,22 +196,22 @@ def print_scene_boards(console: Console, boards: Sequence[SceneBoard]) -> None:
     """Print every corpus: headlines by system and task, the findings in words, and what a reader must know."""
     from rich import box
 
-    from earwitness.report.scene_views import HEADLINES, control_words, sentences, table_rows
+    from earwitness.report.scene_views import control_words, sentences, table_rows
 
     plain = not console.encoding.lower().startswith("utf")
     for board in boards:
         table = Table(
             box=box.ASCII if plain else box.SIMPLE_HEAD,
-            title=Text(f"scenes of {board.name} · 95% intervals by {board.table.cluster}"),
+            title=Text(f"scenes of {board.name} · percent, 95% intervals by {board.table.cluster}"),
             title_justify="left",
             pad_edge=False,
             padding=(0, 1),
         )
-        table.add_column("model")
+        table.add_column("model", no_wrap=True)
         for task in board.tasks:
-            table.add_column(f"{task}\n{HEADLINES[task]}", justify="right")
+            table.add_column(f"{task}\n{UNITS[task]}", justify="right", no_wrap=True)
         for row in table_rows(board):
-            name = row["name"] + (f" ({row['condition']})" if row["condition"] else "")
+            name = shorten(row["name"], 17) + (f"\n{row['condition']}" if row["condition"] else "")
             cells = [_scene_cell(row["cells"][task], row["marks"][task]) for task in board.tasks]
             table.add_row(Text(name), *cells)
         console.print(table)
@@ -243,5 +252,6 @@ def _scene_cell(cell: Mapping[str, Any], mark: str) -> Text:
     if cell["none"]:
         return Text("–" if cell["none"] == "not asked" else str(cell["none"]), style="dim")
     sign = {"above": " ▲", "below": " ▼"}.get(mark, "")
-    interval_text = f"\n{cell['interval']}" if cell["interval"] else ""
-    return Text(f"{cell['value']}{sign}{interval_text}")
+    if cell["incomplete"]:
+        return Text(str(cell["value"]), style="yellow")
+    return Text(f"{cell['value']}{sign}\n{cell['short']}")
