@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import copy
+import json
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 import yaml
+from typer.testing import CliRunner
 
+from earwitness.cli import build_app
 from earwitness.errors import UsageError
 from earwitness.runs.jsonlines import read_lines
 from earwitness.scenes.bank import Bank, load_bank
@@ -88,3 +91,11 @@ def test_an_ambient_event_has_no_register_and_no_other_lacks_one(
 def test_an_unknown_schema_is_refused() -> None:
     with pytest.raises(UsageError, match="one of scenario, dialogue, template, abandoned, corpus"):
         schema_of("songs")
+
+
+@pytest.mark.parametrize("name", sorted(SCHEMAS))
+def test_schemas_from_the_command_line(name: str) -> None:
+    runner, app = CliRunner(), build_app()
+    printed = runner.invoke(app, ["schema", name])
+    assert json.loads(printed.stdout) == schema_of(name)
+    assert runner.invoke(app, ["scenes", "schema", name]).stdout == printed.stdout

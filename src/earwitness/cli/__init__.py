@@ -22,6 +22,7 @@ GROUPS = (
     "scenes",
     "sounds",
     "review",
+    "schema",
 )
 """Modules of this package; each has ``register(app)``."""
 
