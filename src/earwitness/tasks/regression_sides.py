@@ -125,11 +125,14 @@ def _side(
     d_prime: float | None = None,
 ) -> Side:
     prompt = card.get("prompt")
-    asked = {
-        base_id(question.id): (question.audio, question.groups.get(OPTIONS_KEY, ""))
-        for question in RunFolder(folder).questions()
-        if question.condition == condition
-    }
+    asked: dict[str, tuple[str, str]] = {}
+    for question in RunFolder(folder).questions():
+        if question.condition == condition:
+            # A question asked chunk by chunk is one decision, over all that was heard.
+            item = base_id(question.part_of or question.id)
+            before, _ = asked.get(item, ("", ""))
+            heard = f"{before} {question.audio}".strip() if question.part_of else question.audio
+            asked[item] = (heard, question.groups.get(OPTIONS_KEY, ""))
     return Side(
         name=name,
         task=str(card.get("task")),

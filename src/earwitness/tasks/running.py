@@ -253,7 +253,12 @@ async def carry_out(
 def _take_place(run: PlannedRun, folder: RunFolder, ledger: Ledger) -> dict[str, Any]:
     """Put card and questions in the folder, unless another process asks other questions there now."""
     model, settings = run.model.name, run.model.settings
-    if not folder.asks_the_same(run.questions, model, settings) and not ledger.is_alone():
+    try:
+        same = folder.asks_the_same(run.questions, model, settings)
+    except DataError:
+        # Questions of another version, or damaged ones: written anew from what is asked now.
+        same = False
+    if not same and not ledger.is_alone():
         raise UsageError(
             str(run.folder),
             "another process is working on this run with other items or settings",
