@@ -87,7 +87,7 @@ def listeners(corpus: Path) -> Iterator[str]:
     """The stand-in server in a process of its own; yields its base URL."""
     child = subprocess.Popen(
         [sys.executable, "-m", "tests.standins.scene_characters", corpus, "--character", "by-name"],
-        cwd=ROOT, stdout=subprocess.PIPE, text=True,
+        cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     assert child.stdout is not None
     try:
