@@ -269,3 +269,20 @@ def test_the_latch_nests_and_keeps_others_out(tmp_path: Path) -> None:
     assert other.take(0)
     one.close()
     other.close()
+
+
+def test_questions_that_cannot_be_read_are_written_anew(tmp_path: Path) -> None:
+    import asyncio
+
+    from earwitness.runs.folder import RunFolder
+    from earwitness.runs.items import Question
+    from earwitness.runs.runner import RunnerSettings
+    from earwitness.tasks.running import PlannedRun, carry_out
+    from tests.runs.scripted import ScriptedModel
+
+    questions = tuple(Question(item, "anger", "c") for item in items_of(3))
+    run = PlannedRun(tmp_path / "run", "m", {"task": "t"}, questions, ScriptedModel())
+    asyncio.run(carry_out(run, RunnerSettings()))
+    (tmp_path / "run" / "items.jsonl").write_text('{"of": "another version"}\n')
+    assert asyncio.run(carry_out(run, RunnerSettings())).already_stored == 3
+    assert len(RunFolder(tmp_path / "run").questions()) == 3
