@@ -23,7 +23,10 @@ BankFolder = Annotated[
     ),
 ]
 ModelsFile = Annotated[
-    Path | None, typer.Option("--models-file", help="File of named models [default: models.yaml].")
+    Path | None,
+    typer.Option(
+        "--models-file", show_default="models.yaml, if there is one", help="File of named models."
+    ),
 ]
 Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Only the first N scenes.")]
 Shard = Annotated[
@@ -35,7 +38,8 @@ Shard = Annotated[
     ),
 ]
 Workers = Annotated[
-    int | None, typer.Option("--workers", min=1, help="Processes [default: one per processor].")
+    int | None,
+    typer.Option("--workers", min=1, show_default="one per processor", help="Processes."),
 ]
 Concurrency = Annotated[int, typer.Option("--concurrency", min=1, help="Calls at the same time.")]
 MaxRetries = Annotated[
