@@ -176,7 +176,8 @@ def _naive_bayes(
     words = (texts.counts.T @ _sums(texts, labels, train)).T + 1.0
     chances = np.log(words / words.sum(axis=1, keepdims=True))
     prior = np.log(labels[train].sum(axis=0) + 1.0)
-    return np.asarray(texts.counts @ chances.T)[texts.of_recording[test]] + prior
+    scores: FloatArray = np.asarray(texts.counts @ chances.T, dtype=np.float64)
+    return np.asarray(scores[texts.of_recording[test]] + prior, dtype=np.float64)
 
 
 def _sums(texts: _Texts, labels: FloatArray, train: NDArray[Any]) -> FloatArray:
