@@ -11,6 +11,7 @@ import pytest
 from earwitness.scenes.bank import Bank, load_bank
 from earwitness.scenes.corpus import Corpus
 from earwitness.scenes.corpus_card import corpus_card, reader_trial
+from earwitness.scenes.corpus_validate import validate_corpus
 from earwitness.scenes.corpus_writing import WritingOrder, order_of, write_corpus
 from earwitness.scenes.reader.judge import VERSION
 from earwitness.scenes.recovery_filter import JudgeOrder, filter_corpus
@@ -53,6 +54,9 @@ def test_from_plan_to_filter(tmp_path: Path, bank: Bank) -> None:
     assert "the distribution is exactly as planned" in filtered
     assert "| planned, read as | pivot | verbal | behavioral | ambient | recovered |" in filtered
     assert corpus_card(Corpus(folder), bank) == filtered
+    assert not validate_corpus(Corpus(folder), bank, workers=1).findings
+    (folder / "CARD.md").write_text(filtered.replace("70.4%", "90.4%"))
+    assert [f.code for f in validate_corpus(Corpus(folder), bank, workers=1).findings] == ["V303"]
 
 
 def test_models_are_named_with_what_they_were_asked(tmp_path: Path, bank: Bank) -> None:

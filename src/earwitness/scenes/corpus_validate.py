@@ -40,6 +40,8 @@ from earwitness.scenes.corpus import (
     Corpus,
 )
 from earwitness.scenes.corpus_audio import AudioChecked, check_audio, is_mixed
+from earwitness.scenes.corpus_card import CARD, corpus_card
+from earwitness.scenes.corpus_config import versions_in_use
 from earwitness.scenes.corpus_plan import request_of
 from earwitness.scenes.corpus_prompts import KEPT
 from earwitness.scenes.dialogue_records import Dialogue, dialogue_to_json
@@ -122,6 +124,7 @@ def validate_corpus(
         *_candidate_findings(corpus, dialogues),
         *_template_findings(corpus, dialogues, known),
         *_prompt_findings(corpus, bank),
+        *_card_findings(corpus, bank),
         *_judge_findings(corpus, bank, verdicts),
     ]
     heard = None
@@ -299,6 +302,14 @@ def _prompt_findings(corpus: Corpus, bank: Bank) -> Iterator[BrokenPromise]:
                     str(kept),
                     f"{writer.name if writer else ''} was asked with another {name}",
                 )
+
+
+def _card_findings(corpus: Corpus, bank: Bank) -> Iterator[BrokenPromise]:
+    path = corpus.path(CARD)
+    if corpus.config.versions != versions_in_use():
+        return  # Another version may word a card otherwise.
+    if path.is_file() and path.read_text(encoding="utf-8") != corpus_card(corpus, bank):
+        yield BrokenPromise("V303", str(path), "says something else than the files of the corpus")
 
 
 def _judge_findings(
