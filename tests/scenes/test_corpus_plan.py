@@ -128,6 +128,16 @@ def test_no_scene_is_where_the_library_has_no_ambience(tmp_path: Path, bank: Ban
     assert plan(bank, request_of(Corpus(tmp_path / "c").config)) == grown.scenarios
 
 
+def test_a_plan_from_before_places_were_left_out_grows(tmp_path: Path, bank: Bank) -> None:
+    folder = library(tmp_path / "lib", bank)
+    with (folder / "takes.jsonl").open("a") as table:
+        table.write(json.dumps({"ambience": "cafe", "split": "shared"}) + "\n")
+    before = planned(tmp_path / "c", bank, 10, library=library_used(read_library(folder)))
+    grown = planned(tmp_path / "c", bank, 20, library=library_used(read_library(folder), bank=bank))
+    assert grown.scenarios[: len(before.scenarios)] == before.scenarios
+    assert {s.location for s in grown.scenarios} != {"cafe"}
+
+
 def test_a_library_of_other_places_is_refused(tmp_path: Path, bank: Bank) -> None:
     folder = library(tmp_path / "lib", bank)
     with (folder / "takes.jsonl").open("a") as table:

@@ -166,6 +166,7 @@ def plan_corpus(
     DataError: its scenarios are not what its configuration says.
     InfeasiblePlanError: the bank, library or cast cannot serve the plan.
     """
+    library = _as_planned(folder, library)
     config = CorpusConfig(
         seed=seed,
         preset=preset,
@@ -196,6 +197,15 @@ def plan_corpus(
         write_atomically(folder / CONFIG, config.to_yaml())
         write_card(Corpus(folder), bank)
     return PlannedCorpus(Corpus(folder), before, scenarios)
+
+
+def _as_planned(folder: Path, library: LibraryUsed | None) -> LibraryUsed | None:
+    """The same library as the corpus has it: plans of before scenes were left out for want of ambiences grow on."""
+    if library is None or not (folder / CONFIG).is_file():
+        return library
+    old = read_config(folder / CONFIG).library
+    same = old is not None and old.model_copy(update={"left_out": library.left_out}) == library
+    return old if same else library
 
 
 def _refuse_another_plan(folder: Path, existing: CorpusConfig, wanted: CorpusConfig) -> None:
