@@ -54,6 +54,8 @@ def test_others_may_not(tmp_path: Path, licence: str, voice: str, why: str) -> N
 
 def test_nothing_said_is_no(tmp_path: Path) -> None:
     assert may_travel(tmp_path) == (False, "mixes.yaml names no licences of its takes", "")
+    (cards(tmp_path) / "voices.yaml").unlink()
+    assert may_travel(tmp_path) == (False, "voices.yaml names no voices", "")
 
 
 def test_the_owner_of_a_corpus_decides(tmp_path: Path) -> None:

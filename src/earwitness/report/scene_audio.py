@@ -75,6 +75,8 @@ def may_travel(folder: Path) -> tuple[bool, str, str]:
         return False, f"takes under {', '.join(map(str, closed))}", ""
     named = voices.get("voices")
     engines = sorted({str(name).partition("/")[0] for name in named or ()})
+    if not engines:
+        return False, "voices.yaml names no voices", ""
     foreign = [name for name in engines if name not in LOCAL_ENGINES]
     if foreign:
         return False, f"voices of {', '.join(foreign)}", ""
