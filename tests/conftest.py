@@ -24,3 +24,11 @@ def real_data() -> Path:
     if folder is None:
         pytest.skip("no real recordings: set EARWITNESS_TEST_DATA to their folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def mixed_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A corpus of eight mixed scenes with all twins; tests only read it."""
+    from tests.tasks.cares_corpus import build
+
+    return build(tmp_path_factory.mktemp("cares"))

@@ -25,11 +25,9 @@ def html(data: ReportData) -> str:
 
 
 @pytest.fixture(scope="session")
-def scene_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def scene_folder(mixed_folder: Path) -> Path:
     """A corpus of eight mixed scenes with all twins; tests only read it."""
-    from tests.tasks.cares_corpus import build as build_corpus
-
-    return build_corpus(tmp_path_factory.mktemp("scenes"))
+    return mixed_folder
 
 
 @pytest.fixture(scope="session")

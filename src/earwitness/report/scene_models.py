@@ -131,8 +131,9 @@ def _of_task(
         lines += _grounding_lines(scores)
     elif isinstance(scores, SummaryScores):
         lines += _summary_lines(scores)
+    answered = not isinstance(scores, CaresScores) or scores.scores.outcomes.get("answered", 0)
     for other in ("muted", "speech-only") if task == "location" else ("muted",):
-        lines += _change(board, task, system, other)
+        lines += _change(board, task, system, other) if answered else []
     return lines
 
 
