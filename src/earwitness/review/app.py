@@ -110,8 +110,7 @@ def build_app(folder: Path, *, secure: bool = False) -> SecureHeaders:
             Route("/work/next", work_next),
             Route("/work/undo", undo, methods=["POST"]),
             Route("/work/consent", consent, methods=["POST"]),
-            Route("/work/item/{position:int}", item_page),
-            Route("/work/item/{position:int}", answer, methods=["POST"]),
+            Route("/work/item/{position:int}", item, methods=["GET", "POST"]),
             Route("/work/item/{position:int}/audio", audio),
             Route("/work/item/{position:int}/recording", recording, methods=["POST"]),
             *organiser.ROUTES,
@@ -222,6 +221,11 @@ def place_in(request: Request) -> int:
     if position > LONGEST_LIST:
         raise HTTPException(404, "There is no such item in your list.")
     return position
+
+
+async def item(request: Request) -> Response:
+    """One route for both, so that a refused method is told which there are."""
+    return await (answer(request) if request.method == "POST" else item_page(request))
 
 
 async def item_page(request: Request) -> Response:

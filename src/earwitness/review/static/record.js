@@ -153,6 +153,8 @@
     if (wav) player.src = URL.createObjectURL(wav);
     if (refused) { state = "idle"; say(refused, "bad"); } else say("Hear it, then send it or record again.", "good");
     draw();
+    // Enter acts on what has the focus: with a take that may be sent, that is sending.
+    if (!refused) byId("send").focus();
   };
 
   const next = async (address) => {
