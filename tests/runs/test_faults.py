@@ -161,7 +161,7 @@ def test_a_shared_ledger_cut_anywhere_is_gone_on_with(tmp_path: Path) -> None:
         asyncio.run(Runner(ScriptedModel(), ledger, FAST).run(items))
     data = whole.read_bytes()
     path = tmp_path / "cut.jsonl"
-    for length in range(0, len(data) + 1, 5):
+    for length in range(0, len(data) + 1, 11):
         path.write_bytes(data[:length])
         model = ScriptedModel()
         with Ledger(path, shared=True) as ledger:
