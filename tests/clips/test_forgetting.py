@@ -326,3 +326,29 @@ def test_who_is_not_there_and_what_is_half_done_is_said(world: World) -> None:
     with pytest.raises(UsageError, match="the withdrawal of somebody else was interrupted"):
         forget(world.collection, WHO, do=True)
     assert Project("review", "").kind == "review"
+
+
+@pytest.mark.parametrize(("name", "nth"), [("card.yaml", 1), ("card.yaml", 2), ("clips.jsonl", 2)])
+def test_a_set_is_never_left_unreadable(world: World, monkeypatch, name: str, nth: int) -> None:
+    """Killed between card and table, whichever of them is written."""
+    replace_file = Path.replace
+    left = nth
+
+    def killing(self, target):
+        nonlocal left
+        if Path(target).name == name and Path(target).parent.name == "set":
+            left -= 1
+            if left == 0:
+                raise Killed
+        return replace_file(self, target)
+
+    places = Places(sets=(world.root / "set",))
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", killing)
+        with pytest.raises(Killed):
+            forget(world.collection, WHO, places, do=True)
+    load_clip_set(world.root / "set", check_files=False)
+    resume(world.collection, do=True)
+    clip_set = load_clip_set(world.root / "set")
+    assert clip_set.card.counts
+    assert not (world.collection / PENDING).exists()

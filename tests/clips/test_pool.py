@@ -157,3 +157,18 @@ def test_what_cannot_be_a_pool_is_refused(tmp_path: Path) -> None:
     (folder / "recordings.jsonl").write_text(json.dumps(row) + "\n")
     with pytest.raises(DataError, match="a path inside the folder"):
         make_pool(folder, workers=1)
+
+
+def test_a_later_take_of_the_same_takes_its_place(tmp_path: Path) -> None:
+    folder = collection(tmp_path)
+    first = ids(folder)[0]
+    record(folder / "takes" / "2.wav", 77)
+    row = {
+        "id": f"{first}/2", "path": "takes/2.wav", "account": "a001", "script_id": first[5:10], "text": "x",
+        "emotion": first.partition("--")[2], "consent_version": "1", "recorded_at": "2026-05-20T10:00:00Z",
+    }  # fmt: skip
+    (folder / "recordings.jsonl").write_text(json.dumps(row) + "\n")
+    pool = make_pool(folder, workers=1)
+    assert statuses(pool)[first] == "superseded"
+    assert statuses(pool)[f"{first}/2"] == "unreviewed"
+    assert next(e.reason for e in pool.entries if e.id == first) == f"{first}/2 is later"
