@@ -143,12 +143,15 @@ def _judged(config: CorpusConfig, recovery: Mapping[str, Any] | None) -> str:
     judge = config.judge
     if judge is None:
         return "## Recovery filter\n\nNot filtered yet: nobody but the writer has read these dialogues."
+    # A gate of the user's own says of itself what it likes; what it leaves out is left out here.
+    family = f", family {judge['family']}" if judge.get("family") else ""
     lines = [
-        f"- judge `{judge['judge']}`, family {judge['family']}; it saw transcripts with marks where sounds occur, "
+        f"- judge `{judge.get('judge', 'unnamed')}`{family}; it saw transcripts with marks where sounds occur, "
         "never the plan",
         _known_of(judge),
-        _topic_rule(judge),
     ]
+    if "tau" in judge and "embedder" in judge:
+        lines.append(_topic_rule(judge))
     text = "## Recovery filter\n\n" + "\n".join(lines)
     if recovery is None or recovery.get("judge") != judge:
         return text
@@ -170,18 +173,19 @@ def _judged(config: CorpusConfig, recovery: Mapping[str, Any] | None) -> str:
 
 def _known_of(judge: Mapping[str, Any]) -> str:
     trial = reader_trial()
-    if judge["judge"] == _READER and judge["settings"].get("version") == trial["version"]:
+    settings = judge.get("settings") or {}
+    if judge.get("judge") == _READER and settings.get("version") == trial["version"]:
         return (
             f"- on {trial['sounds']} labelled sounds in {trial['snippets']} hand-written snippets it was not fitted "
             f"to, its balanced accuracy is {_share(trial['balanced_accuracy'])}; chance is 25 %"
         )
-    return f"- how well it reads is not recorded here; `earwitness scenes judge-test --judge {judge['judge']}` tells"
+    return "- how well it reads is not recorded here; `earwitness scenes judge-test` tells"
 
 
 def _topic_rule(judge: Mapping[str, Any]) -> str:
     told = (
         f"- accepted where every reaction was read as planned and the topic's cosine is at least {judge['tau']:.4f} "
-        f"under `{judge['embedder']}` (hash `{judge['embedder_hash'][:12]}`)"
+        f"under `{judge['embedder']}` (hash `{str(judge.get('embedder_hash', ''))[:12]}`)"
     )
     found = judge.get("calibration")
     if not found:
@@ -249,7 +253,7 @@ def _limits(config: CorpusConfig, bank: Bank) -> str:
             "Its dialogues can be followed and labelled, and they are not literature: facts about a subject are "
             "general, and the same stories turn up in many scenes. Do not read quality of talk into results on it."
         )
-    if config.judge is not None and config.judge["judge"] == _READER:
+    if config.judge is not None and config.judge.get("judge") == _READER:
         lines.append(
             "Its judge is a program of word lists and small regressions. What passed was read as planned by something "
             "that did not write it; where a corpus matters, let a language model and then people judge."

@@ -124,9 +124,11 @@ def validate_corpus(
         *_candidate_findings(corpus, dialogues),
         *_template_findings(corpus, dialogues, known),
         *_prompt_findings(corpus, bank),
-        *_card_findings(corpus, bank),
         *_judge_findings(corpus, bank, verdicts),
     ]
+    if all(found.code == "V401" for found in findings):
+        # Of files that are broken or missing, a card cannot be made again.
+        findings += _card_findings(corpus, bank)
     heard = None
     if audio and is_mixed(corpus):
         broken, heard = check_audio(corpus, workers=workers, on_done=on_audio)
