@@ -108,7 +108,7 @@ def with_audio(folder: Path) -> Path:
 
 
 def test_three_annotators_label_two_hundred_scenes(open_tab: Any, tmp_path: Path) -> None:
-    folder = label_folder(tmp_path, SCENES + 20, per_item=3, limit=SCENES)
+    folder = label_folder(tmp_path, SCENES * 3 // 2, per_item=3, limit=SCENES)
     tokens = people.add_people(folder, 3)
     with opened(folder) as db:
         gold = {
