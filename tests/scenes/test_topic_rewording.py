@@ -51,15 +51,15 @@ class Rewording:
         rewordings = []
         for number, topic in lines:
             text = f"{WORDS} {len(self.asked)}-{number}"
-            if not told and self.spoil in ("same", "short"):
-                text = topic if self.spoil == "same" else "They talk."
+            if not told and self.spoil == "same":
+                text = topic
             rewordings.append({"number": int(number), "rewording": text})
         if self.spoil == "missing" and not told:
             rewordings.pop()
         return json.dumps({"rewordings": rewordings})
 
 
-@pytest.mark.parametrize("spoil", ["", "prose", "same", "short", "missing"])
+@pytest.mark.parametrize("spoil", ["", "prose", "same", "missing"])
 def test_every_topic_gets_a_rewording(corpus: Path, tmp_path: Path, spoil: str) -> None:
     out = tmp_path / "pairs.yaml"
     say = Rewording(spoil)
