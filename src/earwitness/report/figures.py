@@ -128,7 +128,7 @@ def _whisker(
 
 def class_figure(per_class: Sequence[ClassScores], name: str, title: str) -> Canvas:
     """Precision and recall of every label: two marks of different shape and line, with intervals."""
-    left, right, row, top = 84.0, 268.0, 32.0, 24.0
+    left, right, row, top = 84.0, 254.0, 32.0, 24.0
     bottom = top + row * len(per_class)
     words = "; ".join(
         f"{scores.label}: precision {percent(scores.precision.value)}%, recall {percent(scores.recall.value)}%"

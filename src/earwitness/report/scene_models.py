@@ -198,17 +198,18 @@ def _change(board: SceneBoard, task: str, system: str, condition: str) -> list[t
         "muted": "With the sound taken away",
         "speech-only": "With the voices alone",
     }[condition]
+    metric = {"sounds mentioned": "share of sounds mentioned"}.get(found.metric, found.metric)
     change = -found.difference.value
     span = f"{points(-found.difference.high)} to {points(-found.difference.low)}"
     p = f"p {p_value(found.p_holm)} after Holm"
     if found.p_holm < ALPHA:
         verb = "falls" if change < 0 else "rises"
-        line = f"{what} its {found.metric} {verb} by {percent(abs(change))} points ({span}; {p})."
+        line = f"{what} its {metric} {verb} by {percent(abs(change))} points ({span}; {p})."
     else:
         if found.p_sign_flip < ALPHA:
             p = f"p {p_value(found.p_sign_flip)} alone, {p_value(found.p_holm)} after Holm"
         line = (
-            f"{what} its {found.metric} does not change significantly: {points(change)} points"
+            f"{what} its {metric} does not change significantly: {points(change)} points"
             f" ({span}; {p})."
         )
     return [(line, False)]

@@ -34,6 +34,13 @@ HEADLINES = {
     "grounding": "d′",
     "summary": "sounds mentioned, %",
 }
+METRIC_WORDS = {
+    "reaction": "balanced accuracy",
+    "location": "accuracy",
+    "sound": "accuracy",
+    "grounding": "d′",
+    "summary": "share of sounds mentioned",
+}
 QUESTIONS = {
     "reaction": "How do the speakers react to the sound?",
     "location": "Where are they?",
@@ -248,14 +255,15 @@ def sentences(board: SceneBoard) -> list[str]:
             and known(scores.headline.value)
         ]
         if closed:
-            system, scores = closed[0]
-            cell = headline(board, task, system, "audio")
-            chance = (
-                f"; chance is {percent(scores.chance)}" if isinstance(scores, CaresScores) else ""
-            )
-            found.append(
-                f"Highest in {task}: {system} with {cell['value']} ({cell['interval']}){chance}."
-            )
+            value = closed[0][1].headline.value
+            best = [system for system, scores in closed if scores.headline.value == value]
+            cell = headline(board, task, best[0], "audio")
+            unit = "" if task == "grounding" else "%"
+            metric = METRIC_WORDS[task]
+            words = f"Highest {metric} in {task}: {', '.join(best)} with {cell['value']}{unit} ({cell['interval']})"
+            if isinstance(closed[0][1], CaresScores):
+                words += f"; chance is {percent(closed[0][1].chance)}%"
+            found.append(words + ".")
     if board.control is not None and (words := _against_control_words(board)):
         found.append(words)
     if words := _muting_words(board):
@@ -404,6 +412,7 @@ def grounding_rows(board: SceneBoard) -> list[dict[str, Any]]:
                 {
                     "system": system,
                     "condition": condition,
+                    "main": condition == main_condition(board, system),
                     "hits": percent(found.hits.value),
                     "hits_ci": interval(found.hits),
                     "alarms": percent(found.false_alarms.value),
@@ -437,6 +446,7 @@ def summary_rows(board: SceneBoard) -> list[dict[str, Any]]:
                     {
                         "system": system,
                         "condition": condition,
+                        "main": condition == main_condition(board, system),
                         "budget": budget,
                         "all": percent(found.recall[budget, "all"].value),
                         "all_ci": interval(found.recall[budget, "all"]),
