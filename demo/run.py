@@ -93,7 +93,7 @@ def run_scenes(out: Path) -> list[Path]:
     weights = out / "listener.model"
     command(
         "scenes", "build", "--scenes", SCENES, "--out", corpus,
-        "--set", "sounds.takes=3", "--set", "mix.format=flac",
+        "--set", "plan.per_template=2", "--set", "sounds.takes=3", "--set", "mix.format=flac",
     )  # fmt: skip
     command("baseline", "train-listener", corpus, "--sounds", corpus / "library", "--out", weights)
     for model in ("baseline/majority", "baseline/uniform"):
@@ -103,7 +103,7 @@ def run_scenes(out: Path) -> list[Path]:
     # It has heard the scenes of the train split, so it is asked about the others alone.
     command(
         "run", "cares", corpus, "--model", "baseline/listener", "-M", f"weights={weights}",
-        "--split", "test", "--conditions", "audio,muted", "--out", runs,
+        "--split", "validation,test", "--conditions", "audio,muted", "--out", runs,
     )  # fmt: skip
     if has("wordllama", "tokenizers"):
         conditions = "oracle,asr" if whisper_is_there() else "oracle"

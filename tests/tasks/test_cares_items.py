@@ -12,6 +12,7 @@ import pytest
 
 from earwitness.errors import DataError, UsageError
 from earwitness.models.protocols import Reply, Transcript, Word
+from earwitness.models.transcribers.lines import as_lines
 from earwitness.tasks import location, reaction, sound
 from earwitness.tasks.choices import (
     OPTIONS_KEY,
@@ -25,7 +26,6 @@ from earwitness.tasks.choices import (
 from earwitness.tasks.scene_conditions import CONDITIONS, transcript
 from earwitness.tasks.scene_items import load_mixed, margin_bucket
 from earwitness.tasks.scene_prompts import load_scene_prompt
-from earwitness.models.transcribers.lines import as_lines
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +44,16 @@ def test_a_mixed_corpus_has_its_scenes_and_a_limit_keeps_smaller_draws(mixed_fol
     five = {scene.id for scene in load_mixed(mixed_folder, limit=5).scenes}
     assert three < five < set(ids)
     assert {s.scenario.split for s in load_mixed(mixed_folder, split="test").scenes} == {"test"}
+
+
+def test_several_splits_are_those_of_each(mixed_folder):
+    each = [
+        {s.id for s in load_mixed(mixed_folder, split=name).scenes}
+        for name in ("validation", "test")
+    ]
+    both = load_mixed(mixed_folder, split="validation, test")
+    assert {s.id for s in both.scenes} == each[0] | each[1]
+    assert not each[0] & each[1]
 
 
 def test_what_cannot_be_asked_about_is_said(mixed_folder, tmp_path):

@@ -49,7 +49,9 @@ def cares(
         help="Comma-separated: audio, muted, swapped, speech-only, asr, oracle, oracle-tags, blind, "
         "silence.",
     ),
-    split: str | None = typer.Option(None, help="Only train, validation or test."),
+    split: str | None = typer.Option(
+        None, help="Only train, validation or test; several with commas."
+    ),
     limit: int | None = typer.Option(
         None, min=1, help="Only N scenes, drawn by a hash of their ids."
     ),

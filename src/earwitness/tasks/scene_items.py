@@ -117,7 +117,7 @@ def load_mixed(
     Parameters
     ----------
     bank: folder of the corpus's bank; None means the one that ships.
-    split: ``train``, ``validation`` or ``test``; None means all.
+    split: ``train``, ``validation`` or ``test``, several with commas; None means all.
     limit: only so many scenes, drawn by a hash of their ids: more contain fewer.
     any_bank: take the bank although the corpus was planned from another state of it: enough for showing scenes, not
         for asking about them.
@@ -131,12 +131,13 @@ def load_mixed(
     from earwitness.scenes.corpus import Corpus
     from earwitness.scenes.mixing.stage import manifest_file
 
-    if split is not None and split not in SPLITS:
-        raise UsageError("--split", repr(split), ", ".join(SPLITS))
+    chosen = SPLITS if split is None else tuple(part.strip() for part in split.split(","))
+    if any(part not in SPLITS for part in chosen):
+        raise UsageError("--split", repr(split), f"{', '.join(SPLITS)}, or several with commas")
     if limit is not None and limit < 1:
         raise UsageError("--limit", f"found {limit}", "at least 1")
     corpus = Corpus(folder)
-    pairs = [(s, d) for s, d in corpus.scenes() if split in (None, s.split)]
+    pairs = [(s, d) for s, d in corpus.scenes() if s.split in chosen]
     scenes = []
     for scenario, dialogue in pairs:
         path = manifest_file(corpus.folder, scenario.id)
