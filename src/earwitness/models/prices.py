@@ -113,7 +113,7 @@ class Price:
 def text_tokens(prompt: Prompt) -> float:
     """About how many tokens the words of a prompt make; characters beyond ASCII count as one each."""
     text = prompt.user + (prompt.system or "")
-    plain = sum(character.isascii() for character in text)
+    plain = len(text.encode("ascii", errors="ignore"))
     return plain / CHARACTERS_A_TOKEN + len(text) - plain
 
 
