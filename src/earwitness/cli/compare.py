@@ -102,9 +102,9 @@ def print_comparison(console: Console, found: RunComparison) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    console.print(f"reference  {escape(found.a)}", highlight=False)
-    console.print(f"candidate  {escape(found.b)}   ({found.condition})", highlight=False)
-    table = Table("task", "reference", "candidate", "difference", "items", "p worse", "detectable")
+    console.print(f"A  reference  {escape(found.a)}", highlight=False)
+    console.print(f"B  candidate  {escape(found.b)}   ({found.condition})", highlight=False)
+    table = Table("task", "A", "B", "B - A", "items", "p worse", "detectable")
     for each in found.tasks:
         table.add_row(*_row(each))
     console.print(table)
