@@ -334,8 +334,11 @@ def audit(
             on_group(name)
         floor = floors.get(name, CHANCE)
         groups.append(
-            audit_features(name, rows, reactions[chosen], templates[chosen], floor=floor, seed=seed)
-        )
+            audit_features(
+                name, rows, reactions[chosen], templates[chosen],
+                floor=floor, seed=seed, tries=tries,
+            )
+        )  # fmt: skip
     if on_group:
         on_group("shuffled control")
     shuffled = stream(seed, "audit", "shuffle").permutation(reactions)
