@@ -298,7 +298,7 @@ values = (
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     path=st.sampled_from(["/work/item/1", "/work/item/2", "/work/undo", "/work/consent", "/work/item/1/recording"]),

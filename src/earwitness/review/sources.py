@@ -19,7 +19,6 @@ from earwitness.review.project import (
     CONSENT_TEXT,
     CONSENT_VERSION,
     DATABASE,
-    Kind,
     Project,
     Show,
     checked,
@@ -371,11 +370,3 @@ def _drawn_names(names: Sequence[str], limit: int | None, seed: int, what: str) 
         return hashlib.sha256(f"{seed}\x00{what}\x00{name}".encode()).digest()
 
     return sorted(names, key=draw)[:limit]
-
-
-KIND_SOURCES: dict[Kind, str] = {
-    "record": "assignments.jsonl (earwitness clips assign)",
-    "review": "a clip set, or a record folder",
-    "label": "a corpus of scenes",
-}
-"""What each kind of folder is made from, in words for help texts."""
