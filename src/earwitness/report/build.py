@@ -145,7 +145,6 @@ def write_data(
         )
     folder = out.parent if page_only else out / "report" if bundle else out
     html = out if page_only else folder / "report.html"
-    folder.mkdir(parents=True, exist_ok=True)
     way: Way = "bundle" if bundle else "embed" if embed_audio else "link" if link_audio else "none"
     players = (
         _clip_players(data, folder, html, way)
@@ -159,6 +158,7 @@ def write_data(
         clips=len(players.sources) + (len(part.audio.sounds) if part else 0),
         complete=(data is None or data.complete) and all(board.complete for board in scenes),
     )
+    folder.mkdir(parents=True, exist_ok=True)
     if not page_only:
         out.mkdir(parents=True, exist_ok=True)
         if data is not None:

@@ -170,7 +170,9 @@ def confusion_figure(scores: Scores, name: str) -> Canvas:
     """
     confusion = scores.confusion
     columns, rows = len(confusion.columns), len(confusion.rows)
-    left, top, cell_width, cell_height = 76.0, 52.0, max(244 / columns, 29), 27.0
+    longest = max(len(shorten(label, 10)) for label in confusion.columns)
+    top = 52.0 if longest < 10 else 60.0
+    left, cell_width, cell_height = 76.0, max(244 / columns, 29), 27.0
     largest = max((value for row in confusion.counts for value in row), default=0)
     cell_width = max(cell_width, 8 * len(str(largest)) + 4.0)
     words = "; ".join(

@@ -96,7 +96,6 @@ def listen_page(
     from earwitness.report.scene_pack import pack_corpus
     from earwitness.runs.folder import write_atomically
 
-    page.parent.mkdir(parents=True, exist_ok=True)
     name = mixed.folder.resolve().name
     audio = scene_audio({"listen": mixed}, way, page)
     drawn = {("listen", scene): text for scene, text in outlines(mixed, on_scene=on_scene).items()}
@@ -114,5 +113,6 @@ def listen_page(
         scripts=[template_file("scenes.js")],
         footer=f"Made by earwitness {__version__}.",
     )
+    page.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(page, html)
     return page

@@ -188,7 +188,7 @@
     box.setAttribute("role", "slider");
     box.setAttribute("aria-label", "Position in the scene");
     box.setAttribute("aria-valuemin", "0");
-    box.setAttribute("aria-valuemax", String(scene.seconds));
+    box.setAttribute("aria-valuemax", scene.seconds.toFixed(1));
     const strip = make("div", "strip");
     for (const event of scene.events) strip.append(place(make("span", "band r-" + event.reaction), scene, event.start, event.end));
     strip.append(wave(scene));
