@@ -246,16 +246,18 @@ def main() -> None:
     parser.add_argument("--sounds", type=Path, help="library of the corpus, for the listener")
     parser.add_argument("--scenes", type=int, default=0, help="scenes of each character; 0: all")
     parser.add_argument("--out", type=Path, help="keep runs and report here")
+    parser.add_argument("--no-baselines", action="store_true", help="only the listeners over HTTP")
     given = parser.parse_args()
     if given.corpus is None:
         print("  needs a corpus: python -m benchmarks characters --corpus DIR")
         return
     with tempfile.TemporaryDirectory() as scratch:
         out = given.out or Path(scratch)
-        sys.exit(run(given.corpus, given.sounds, given.scenes, out))
+        baselines = not given.no_baselines
+        sys.exit(run(given.corpus, given.sounds, given.scenes, out, baselines=baselines))
 
 
-def run(corpus: Path, sounds: Path | None, scenes: int, out: Path) -> int:
+def run(corpus: Path, sounds: Path | None, scenes: int, out: Path, *, baselines: bool) -> int:
     checks, rows = Checks(), []
     limit = ("--limit", str(scenes)) if scenes else ()
     began = time.monotonic()
@@ -290,13 +292,15 @@ def run(corpus: Path, sounds: Path | None, scenes: int, out: Path) -> int:
             check_character(name, table, checks)
             rows.append(row(name, table))
             print(rows[-1], flush=True)
-    for name in ("baseline/majority", "baseline/uniform"):
-        table = ask(corpus, name, out / "runs" / name.replace("/", "-"), *limit)
+    # Baselines cost next to nothing and are asked about every scene.
+    for name in ("baseline/majority", "baseline/uniform") if baselines else ():
+        table = ask(corpus, name, out / "runs" / name.replace("/", "-"))
         check_chance(table, checks, name)
         rows.append(row(name, table))
         print(rows[-1], flush=True)
-    rows.append(listener(corpus, sounds, out, checks))
-    print(rows[-1], flush=True)
+    if baselines:
+        rows.append(listener(corpus, sounds, out, checks))
+        print(rows[-1], flush=True)
     check_report(corpus, out, checks)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"\n{header()}\n" + "\n".join(rows))
