@@ -38,7 +38,7 @@ def train(
         help="Also train K classifiers that leave out one fold of speakers each, to score these very clips.",
     ),
     seed: int = typer.Option(0, help="Divides the speakers into folds."),
-    workers: int | None = typer.Option(None, min=1, help="Processes [default: one a processor]."),
+    workers: int | None = typer.Option(None, min=1, help="Processes (default: one a processor)."),
     as_json: bool = typer.Option(False, "--json", help="Print a summary as JSON."),
 ) -> None:
     """Train baseline/prosody on clip sets and write one model file.
@@ -102,9 +102,9 @@ def train_listener(
         help="Learn sounds from a library's train takes as well.",
     ),
     bank: Path | None = typer.Option(
-        None, "--bank", metavar="DIR", help="Bank of the corpus [default: the one that ships]."
+        None, "--bank", metavar="DIR", help="Bank of the corpus (default: the one that ships)."
     ),
-    workers: int | None = typer.Option(None, min=1, help="Processes [default: one a processor]."),
+    workers: int | None = typer.Option(None, min=1, help="Processes (default: one a processor)."),
     as_json: bool = typer.Option(False, "--json", help="Print a summary as JSON."),
 ) -> None:
     """Train baseline/listener on the train split of a mixed corpus and write one model file.
@@ -162,7 +162,7 @@ def evaluate(
     shuffle_labels: bool = typer.Option(
         False, help="Control: permute labels within speakers; scores must scatter about chance."
     ),
-    workers: int | None = typer.Option(None, min=1, help="Processes [default: one a processor]."),
+    workers: int | None = typer.Option(None, min=1, help="Processes (default: one a processor)."),
     as_json: bool = typer.Option(False, "--json", help="Print all results as JSON."),
 ) -> None:
     """Cross-validate baseline/prosody by speaker, beside a plain MFCC classifier.

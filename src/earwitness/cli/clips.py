@@ -66,9 +66,9 @@ def import_(
         "Without a table: emotion=part1,speaker=part2 (folders counted from SRC).",
     ),
     label_map: str | None = typer.Option(
-        None, help="Label map by name or YAML file [default: that of the kind; see: clips labels]."
+        None, help="Label map by name or YAML file (default: that of the kind; see: clips labels)."
     ),
-    name: str | None = typer.Option(None, help="Name of the set [default: that of the corpus]."),
+    name: str | None = typer.Option(None, help="Name of the set (default: that of the corpus)."),
     licence: str | None = typer.Option(None, help="Licence of the audio, in words."),
     use: str | None = typer.Option(
         None,
@@ -78,7 +78,7 @@ def import_(
     redistribute: bool | None = typer.Option(
         None,
         "--redistribute/--no-redistribute",
-        help="Whether a report may carry the audio along [default: as the corpus allows, else no].",
+        help="Whether a report may carry the audio along (default: as the corpus allows, else no).",
     ),
     synthetic: bool = typer.Option(False, help="Mark the set as synthetic speech."),
     language: str | None = typer.Option(None, help="Language tag of the clips, such as en."),
@@ -93,16 +93,16 @@ def import_(
     ),
     revision: str = typer.Option(
         "",
-        help="Revision of the source; on the hub a commit, tag or branch [default: a pinned one].",
+        help="Revision of the source; on the hub a commit, tag or branch (default: a pinned one).",
     ),
     audio_root: Path | None = typer.Option(
-        None, help="Folder that the table's paths are relative to [default: the table's]."
+        None, help="Folder that the table's paths are relative to (default: the table's)."
     ),
     skip_bad: bool = typer.Option(
         False, help="Leave out recordings that cannot be used; they are listed in the card."
     ),
     overwrite: bool = typer.Option(False, help="Replace the set that is in --out."),
-    workers: int | None = typer.Option(None, min=1, help="Processes [default: one per processor]."),
+    workers: int | None = typer.Option(None, min=1, help="Processes (default: one per processor)."),
     as_json: bool = typer.Option(
         False, "--json", help="Print a summary as JSON on standard output."
     ),

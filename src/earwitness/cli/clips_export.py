@@ -20,17 +20,17 @@ def export(
     use: str = typer.Option(
         "evaluation-only", help="Permitted use: evaluation-only, non-commercial or any."
     ),
-    licence: str = typer.Option("", help="Name of the licence [default: one by --use]."),
+    licence: str = typer.Option("", help="Name of the licence (default: one by --use)."),
     licence_file: Path | None = typer.Option(
-        None, metavar="FILE", help="Text of your licence [default: the text for --use that ships]."
+        None, metavar="FILE", help="Text of your licence (default: the text for --use that ships)."
     ),
     redistribute: bool | None = typer.Option(
         None,
         "--redistribute/--no-redistribute",
-        help="Whether a report may carry the audio along [default: yes under the texts that ship, else no].",
+        help="Whether a report may carry the audio along (default: yes under the texts that ship, else no).",
     ),
     split: list[str] = typer.Option(
-        [], "--split", help="NAME=SHARE, such as dev=0.25; repeatable [default: test=1]."
+        [], "--split", help="NAME=SHARE, such as dev=0.25; repeatable (default: test=1)."
     ),
     text: bool = typer.Option(True, "--text/--no-text", help="Publish the scripts with the clips."),
     url: str = typer.Option("", help="Where the set will be found."),
@@ -40,7 +40,7 @@ def export(
     published: str = typer.Option("", help="Date of publication, such as 2026-11-30."),
     seed: int = typer.Option(0, help="Seed of speakers' names and of splits."),
     overwrite: bool = typer.Option(False, help="Replace the export that is in --out."),
-    workers: int | None = typer.Option(None, min=1, help="Processes [default: one per processor]."),
+    workers: int | None = typer.Option(None, min=1, help="Processes (default: one per processor)."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of text."),
 ) -> None:
     """Write the selected recordings as a public clip set.

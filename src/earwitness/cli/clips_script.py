@@ -34,14 +34,14 @@ def script(
     words: str = typer.Option("45-85", help="Fewest and most words; 45 to 85 last 18 to 37 s."),
     max_attempts: int = typer.Option(6, min=1, help="Drafts of a script before it is given up."),
     lexicon: Path | None = typer.Option(
-        None, metavar="FILE", help="Words that give an emotion away [default: that of --language]."
+        None, metavar="FILE", help="Words that give an emotion away (default: that of --language)."
     ),
     phrasebook: Path | None = typer.Option(
-        None, metavar="FILE", help="Situations and sentences [default: those of --language]."
+        None, metavar="FILE", help="Situations and sentences (default: those of --language)."
     ),
     prompt: Path | None = typer.Option(None, metavar="FILE", help="A prompt of yours, as YAML."),
     models_file: Path | None = typer.Option(
-        None, help="File of named models [default: models.yaml]."
+        None, help="File of named models (default: models.yaml)."
     ),
     concurrency: int = typer.Option(8, min=1, help="Calls at the same time."),
     max_retries: int = typer.Option(5, min=0, help="Further tries of a call that failed."),

@@ -27,13 +27,13 @@ def pool(
         "--recordings",
         metavar="DIR",
         help="Folder of the recording app, or with recordings/ACCOUNT/SCRIPT--EMOTION.wav; repeatable "
-        "[default: the collection].",
+        "(default: the collection).",
     ),
     reviews: list[Path] = typer.Option(
         [],
         "--reviews",
         metavar="FILE",
-        help="reviews.jsonl as earwitness review export writes it; repeatable [default: that of the collection].",
+        help="reviews.jsonl as earwitness review export writes it; repeatable (default: that of the collection).",
     ),
     rule: str = typer.Option(
         "unanimous", help="With several reviewers: unanimous or majority must accept."
@@ -42,7 +42,7 @@ def pool(
         "", help="Version of the consent text that speakers of plain files agreed to."
     ),
     language: str = typer.Option("", help="Language of recordings that say none, such as en."),
-    workers: int | None = typer.Option(None, min=1, help="Processes [default: one per processor]."),
+    workers: int | None = typer.Option(None, min=1, help="Processes (default: one per processor)."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of text."),
 ) -> None:
     """Bring recordings and reviews together: pool.jsonl says what each recording is good for.
@@ -95,7 +95,7 @@ def select(
     folder: Path = typer.Argument(..., metavar="COLLECTION", help="Folder with pool.jsonl."),
     per_label: int = typer.Option(40, min=1, help="Clips of each emotion."),
     label: list[str] = typer.Option(
-        [], "--label", help="Only these emotions; repeatable [default: all seven]."
+        [], "--label", help="Only these emotions; repeatable (default: all seven)."
     ),
     max_per_speaker: int | None = typer.Option(None, min=1, help="Most clips of one speaker."),
     seconds: str | None = typer.Option(None, help="Only clips this long: MIN-MAX, MIN- or -MAX."),

@@ -30,7 +30,7 @@ def register(app: typer.Typer) -> None:
 @group.command("list")
 def list_models(
     models_file: Path | None = typer.Option(
-        None, help="File of named models [default: models.yaml]."
+        None, help="File of named models (default: models.yaml)."
     ),
     as_json: bool = typer.Option(False, "--json", help="Print as JSON on standard output."),
 ) -> None:
@@ -90,7 +90,7 @@ def show(
     name: str = typer.Argument(help="adapter/name, an entry of models.yaml, or an adapter."),
     option: list[str] = typer.Option([], "-M", help="key=value, as for earwitness run."),
     models_file: Path | None = typer.Option(
-        None, help="File of named models [default: models.yaml]."
+        None, help="File of named models (default: models.yaml)."
     ),
     as_json: bool = typer.Option(False, "--json", help="Print as JSON on standard output."),
 ) -> None:
@@ -151,7 +151,7 @@ def probe(
     name: str = typer.Argument(help="adapter/name, or an entry of models.yaml."),
     option: list[str] = typer.Option([], "-M", help="key=value, as for earwitness run."),
     models_file: Path | None = typer.Option(
-        None, help="File of named models [default: models.yaml]."
+        None, help="File of named models (default: models.yaml)."
     ),
     seed: int = typer.Option(0, min=0, help="Another seed says other numbers."),
     keep: Path | None = typer.Option(None, help="Folder in which the clips are kept."),
@@ -160,7 +160,7 @@ def probe(
     """Find out with eight calls whether sound reaches a model: hearing, deaf or unclear.
 
     A server that drops the audio still answers, and its answers look like answers. The probe plays two spoken
-    numbers, a tone, silence, a sentence and two voices, all made by eSpeak (the extra [espeak]).
+    numbers, a tone, silence, a sentence and two voices, all made by eSpeak (the extra \\[espeak]).
     Ends with 0 for hearing, 1 for deaf and 3 for unclear.
 
     Examples:

@@ -52,7 +52,7 @@ def report(
     control: str | None = typer.Option(
         None,
         metavar="MODEL[:CONDITION]",
-        help="Text-only control that scenes are compared with [default: found among runs under asr, else oracle].",
+        help="Text-only control that scenes are compared with (default: found among runs under asr, else oracle).",
     ),
     published: bool = typer.Option(
         False, "--published", help="Show the rows of the CARES paper beside your own, marked so."
@@ -67,7 +67,7 @@ def report(
         help="Folder of a corpus, where it is no longer where its runs found it; may be repeated.",
     ),
     bank: Path | None = typer.Option(
-        None, metavar="DIR", help="Bank of the corpora [default: the one that ships]."
+        None, metavar="DIR", help="Bank of the corpora (default: the one that ships)."
     ),
     judge: str = typer.Option(
         "naming",

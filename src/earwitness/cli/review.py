@@ -54,7 +54,7 @@ def create_record(
     out: Path = _OUT,
     title: str = _TITLE,
     consent: Path | None = typer.Option(
-        None, help="Text speakers agree to before they record [default: a packaged one]."
+        None, help="Text speakers agree to before they record (default: a packaged one)."
     ),
     consent_version: str = typer.Option(
         "", help="Version of that text; kept with every recording."
@@ -117,7 +117,7 @@ def create_label(
     show: str = typer.Option(
         "transcript", help="transcript, audio or both; the last two need mixed scenes."
     ),
-    split: str | None = typer.Option(None, help="train, validation or test [default: all]."),
+    split: str | None = typer.Option(None, help="train, validation or test (default: all)."),
     bank: Path | None = typer.Option(
         None, help="Folder of the corpus's bank, if not the packaged."
     ),
@@ -282,7 +282,7 @@ def status(
 @group.command()
 def export(
     folder: Path = typer.Argument(..., help="A review folder."),
-    out: Path | None = typer.Option(None, "--out", "-o", help="Folder [default: FOLDER/export]."),
+    out: Path | None = typer.Option(None, "--out", "-o", help="Folder (default: FOLDER/export)."),
     predictions: Path | None = typer.Option(
         None, help="Write people as a system for: earwitness score --predictions FILE."
     ),
@@ -323,7 +323,7 @@ def export(
 @group.command()
 def report(
     folder: Path = typer.Argument(..., help="A review folder."),
-    out: Path | None = typer.Option(None, "--out", "-o", help="Folder [default: FOLDER/export]."),
+    out: Path | None = typer.Option(None, "--out", "-o", help="Folder (default: FOLDER/export)."),
     as_json: bool = typer.Option(False, "--json", help="Print the figures as JSON."),
 ) -> None:
     """Write the page that tells whether people agree, with the labels and with each other.

@@ -65,7 +65,7 @@ def emotion(
         [], "-M", help="key=value for the models, such as base_url=http://localhost:8000/v1."
     ),
     models_file: Path | None = typer.Option(
-        None, help="File of named models [default: models.yaml]."
+        None, help="File of named models (default: models.yaml)."
     ),
     prompt_set: str = typer.Option(
         "vab", help="Prompts, comma-separated: vab, own, p1 ... or a YAML file of yours."

@@ -61,12 +61,12 @@ def cares(
     prompt_set: str = typer.Option(
         "",
         help="Comma-separated prompts, PROMPT or TASK=PROMPT (p1, reaction=none, reaction=time-sound, "
-        "or a YAML file) [default: each task's own].",
+        "or a YAML file) (default: each task's own).",
     ),
     control: str | None = typer.Option(
         None,
         metavar="MODEL[:CONDITION]",
-        help="Compare every model's audio with this text control [condition: oracle].",
+        help="Compare every model's audio with this text control (default condition: oracle).",
     ),
     cluster: str = typer.Option("scene", help="What intervals and tests draw: scene or template."),
     asr: str = typer.Option(
@@ -84,10 +84,10 @@ def cares(
         [], "-M", help="key=value for the models, such as base_url=http://localhost:8000/v1."
     ),
     models_file: Path | None = typer.Option(
-        None, help="File of named models [default: models.yaml]."
+        None, help="File of named models (default: models.yaml)."
     ),
     bank: Path | None = typer.Option(
-        None, metavar="DIR", help="Bank of the corpus [default: the one that ships]."
+        None, metavar="DIR", help="Bank of the corpus (default: the one that ships)."
     ),
     dry_run: bool = typer.Option(False, help="Show prompts, payload sizes and calls; ask nothing."),
     concurrency: int = typer.Option(8, min=1, help="Calls at the same time."),

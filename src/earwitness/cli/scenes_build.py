@@ -66,7 +66,7 @@ def build(
     Without options everything runs offline and costs nothing: synthetic sounds, the phrasebook, the embedded reader
     and the default voices. Scenes that the judge turns down are replaced by others with the same allocation, so that
     as many as asked for come out, distributed as planned. Two twins a sound are made beside: without it, and without
-    any; add those of other conditions with --set mix.swap_sound=[each] and --set mix.speech_only=true.
+    any; add those of other conditions with --set mix.swap_sound=\\[each] and --set mix.speech_only=true.
 
     Stop it at any moment and run it again: it goes on where it was, and the corpus comes out the same. The settings are
     kept in CORPUS/build.yaml; other ones are refused, but a corpus may get more scenes and more twins.

@@ -17,7 +17,7 @@ def listen(
         ..., metavar="CORPUS", help="Folder of a corpus with mixed scenes."
     ),
     out: Path | None = typer.Option(
-        None, "--out", "-o", metavar="PAGE", help="Page to write [default: CORPUS/listen.html]."
+        None, "--out", "-o", metavar="PAGE", help="Page to write (default: CORPUS/listen.html)."
     ),
     split: str | None = typer.Option(None, help="Only train, validation or test."),
     limit: int | None = typer.Option(
@@ -30,7 +30,7 @@ def listen(
         False, "--embed-audio", help="Put the mixes into the page itself."
     ),
     bank: Path | None = typer.Option(
-        None, metavar="DIR", help="Bank of the corpus [default: the one that ships]."
+        None, metavar="DIR", help="Bank of the corpus (default: the one that ships)."
     ),
     title: str | None = typer.Option(None, help="Heading of the page."),
     open_page: bool = typer.Option(False, "--open", help="Open the page in the browser."),

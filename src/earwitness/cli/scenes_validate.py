@@ -22,7 +22,7 @@ def validate(
     bank: Path | None = typer.Option(
         None, "--bank", metavar="DIR", show_default="the bank that ships", help="Bank of the plan."
     ),
-    workers: int | None = typer.Option(None, min=1, help="Processes [default: one per processor]."),
+    workers: int | None = typer.Option(None, min=1, help="Processes (default: one per processor)."),
     unfinished_ok: bool = typer.Option(
         False, "--unfinished-ok", help="Do not mind scenes not written or a filter not run yet."
     ),

@@ -67,7 +67,7 @@ def score(
         None,
         "--control",
         metavar="MODEL[:CONDITION]",
-        help="Compare every model's audio about scenes with this text control [condition: oracle].",
+        help="Compare every model's audio about scenes with this text control (default condition: oracle).",
     ),
     cluster: str = typer.Option(
         "scene", "--cluster", help="What is drawn in runs about scenes: scene or template."

@@ -32,7 +32,7 @@ SKIP_FEW = typer.Option(
     "--skip-few",
     help="Leave out classes with fewer than three recordings instead of refusing.",
 )
-WORKERS = typer.Option(None, "--workers", min=1, help="Processes [default: one per processor].")
+WORKERS = typer.Option(None, "--workers", min=1, help="Processes (default: one per processor).")
 
 group = typer.Typer(
     no_args_is_help=True,
@@ -114,7 +114,7 @@ def import_(
     class_map: str | None = typer.Option(
         None, "--map", metavar="FILE",
         help="Class map: whose class is which sound; a YAML file or esc50, fsd50k, urbansound8k "
-        "[default: that of the kind].",
+        "(default: that of the kind).",
     ),
     table: Path | None = typer.Option(None, "--table", metavar="CSV", help="folder: table with file, class, licence, ..."),
     columns: str = typer.Option(
@@ -180,7 +180,7 @@ def fetch_debian(
     package: list[str] | None = typer.Option(None, "--package", metavar="NAME", help="Only this package; may be repeated."),
     debs: Path | None = typer.Option(None, "--debs", metavar="DIR", help="Folder with the .deb files, instead of apt."),
     any_version: bool = typer.Option(False, "--any-version", help="Take the versions apt has; their hashes are not compared."),
-    cache: Path | None = typer.Option(None, "--cache", metavar="DIR", help="Where packages are kept [default: beside LIB]."),
+    cache: Path | None = typer.Option(None, "--cache", metavar="DIR", help="Where packages are kept (default: beside LIB)."),
     bank: Path | None = BANK,
     policy: str | None = POLICY,
     skip_few: bool = SKIP_FEW,

@@ -109,7 +109,7 @@ def install_named(asset: Asset, source: Path | None, *, published: bool) -> None
 def say(
     voice: str = typer.Argument(help="engine/name, such as hibari/heart."),
     text: str = typer.Argument(
-        help="What to say; delivery tags in square brackets, such as [pauses]."
+        help="What to say; delivery tags in square brackets, such as \\[pauses]."
     ),
     out: Path = typer.Option(..., "--out", "-o", help="WAV or FLAC file to write."),
     option: list[str] = typer.Option([], "-M", help="key=value; see: earwitness voices list NAME"),
@@ -122,7 +122,7 @@ def say(
 
     Examples:
 
-      earwitness voices say hibari/heart-m1 "I told her [pauses] twice." -o said.wav
+      earwitness voices say hibari/heart-m1 "I told her \\[pauses] twice." -o said.wav
 
       earwitness voices say command/mine "Hello." -M run="espeak-ng -w {out}" -o said.wav
     """
