@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from earwitness.errors import UsageError
+from earwitness.report.published import PublishedRow, cares_table
 from earwitness.report.scene_boards import Bounds, SceneBoard, bounds_of, build_boards
 from earwitness.report.scene_files import (
     scene_predictions_csv,
@@ -21,6 +22,7 @@ from earwitness.report.scene_views import board_view, headline, table_rows
 from earwitness.runs.outcomes import Outcome
 from earwitness.stats.dprime import d_prime
 from earwitness.tasks.cares_runs import CaresAnswers
+from earwitness.tasks.cares_scores import balanced_accuracy_of
 from tests.report.scene_making import always, card, drawn, make_answers, often, right
 
 CHOICES = ("reaction", "location", "sound")
@@ -178,6 +180,26 @@ def test_why_there_is_no_figure(board: SceneBoard) -> None:
     assert board.not_asked("reaction", "audio-only", "asr") == "not applicable"
     assert board.not_asked("reaction", "hears", "asr") == "not asked"
     assert headline(board, "grounding", "lots", "muted")["none"] == "not applicable"
+
+
+# Published rows.
+
+
+@pytest.mark.parametrize("row", cares_table().rows, ids=lambda row: row.name)
+def test_published_balanced_accuracies_come_out_of_their_recalls(row: PublishedRow) -> None:
+    recalls = [recall for _, recall in row.reactions.values()]
+    assert balanced_accuracy_of(recalls) == pytest.approx(row.reaction[0], abs=0.051)
+    ignored = [recall for recall in recalls if recall <= 7]
+    assert bool(ignored) is not row.text_only, (
+        "every audio model ignores one, the text control none"
+    )
+
+
+def test_published_rows_stand_only_where_asked_for(board: SceneBoard) -> None:
+    assert board_view(board, None)["published"] == []
+    view = board_view(board, cares_table())
+    assert [row["name"] for row in view["published"]][1] == "Qwen3-Omni"
+    assert view["published"][1]["cells"]["reaction"]["interval"] == "± 2"
 
 
 # Files.

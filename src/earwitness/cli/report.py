@@ -306,4 +306,4 @@ def _print_tables(
     for what in filter(None, written):
         console.print(Text(str(what)), soft_wrap=True)
     if paths.clips:
-        console.print(Text(f"with {paths.clips:,} recordings"))
+        console.print(Text(f"with {paths.clips:,} {'recordings' if boards else 'clips'}"))
