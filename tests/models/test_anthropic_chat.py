@@ -14,11 +14,11 @@ from earwitness.models.chat_parts import choice_schema
 from earwitness.models.protocols import Message, Prompt, Reply, Request
 from earwitness.models.registry import open_model, open_text_model
 from tests.models.conftest import EMOTIONS, KEY, PROMPT, open_and_ask
-from tests.models.faults import BROKEN, STATUSES, Meeting
-from tests.standins.anthropic_server import AnthropicServer, anthropic_error, message
+from tests.models.faults import Meeting
+from tests.standins.anthropic_server import AnthropicServer, message
 from tests.standins.loopback import json_act
 
-MEETING = Meeting(AnthropicServer, "anthropic/m", anthropic_error, message)
+MEETING = Meeting(AnthropicServer, "anthropic/m")
 meet, fail = MEETING.meet, MEETING.fail
 
 
@@ -126,24 +126,6 @@ def test_what_is_kept_besides_words(words: Request) -> None:
         "cached_tokens": 100,
     }
     assert reply.usage.input_tokens == 105
-
-
-@pytest.mark.parametrize(("status", "kind", "retryable"), STATUSES)
-def test_statuses(words: Request, status: int, kind: str, retryable: bool) -> None:
-    MEETING.check_status(words, status, kind, retryable)
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_connections_and_answers_that_break(words: Request, name: str) -> None:
-    MEETING.check_broken(words, name)
-
-
-def test_waits(words: Request) -> None:
-    MEETING.check_waits(words)
-
-
-def test_nothing_leaks(words: Request, monkeypatch: pytest.MonkeyPatch) -> None:
-    MEETING.check_nothing_leaks(words, monkeypatch)
 
 
 def test_an_error_inside_a_200(words: Request) -> None:

@@ -209,6 +209,48 @@ def test_jobs_that_come_to_nothing(
     )
 
 
+def test_a_look_that_fails_in_passing_does_not_cost_the_job(
+    vendor: Vendor, request_: Request
+) -> None:
+    """Asking anew would be a second job, and the first one was not free."""
+    passing = [error(503), RESET_BEFORE, html(), EMPTY, Act("truncate")]
+    # What is cut short was a look of its own.
+    server = VendorServer(polls=3)
+    server.script.extend([None, *passing])  # type: ignore[list-item]
+    assert vendor.ask(server, request_, JOB).scores
+    assert [call.method for call in server.calls] == ["POST", *["GET"] * (len(passing) + 2)]
+
+
+def test_a_result_that_is_not_there_at_once_is_looked_for_again(
+    vendor: Vendor, request_: Request
+) -> None:
+    server = VendorServer(polls=1)
+    server.script.extend([None, None, error(502)])  # type: ignore[list-item]
+    job = JOB["job"] | {"result_url": "/v1/jobs/{job_id}/result"}
+    assert vendor.ask(server, request_, JOB, job=job).scores
+    assert [call.path.endswith("/result") for call in server.calls] == [False, False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("act", "changes", "kind", "retryable"),
+    [
+        (error(403), {}, "auth", False),
+        (error(404), {}, "missing", False),
+        (error(503), {"give_up_s": 0.001}, "server", True),
+        (RESET_BEFORE, {"give_up_s": 0.001}, "connection", True),
+    ],
+)
+def test_a_job_that_is_lost_sight_of_may_have_been_paid(
+    vendor: Vendor, request_: Request, act: Act, changes: Any, kind: str, retryable: bool
+) -> None:
+    server = VendorServer()
+    server.script.extend([None, act])  # type: ignore[list-item]
+    with pytest.raises(ModelError) as caught:
+        vendor.ask(server, request_, JOB, job=JOB["job"] | changes)
+    problem = caught.value
+    assert (problem.kind, problem.retryable, problem.maybe_paid) == (kind, retryable, True)
+
+
 AUTH = {"auth": {"env": "VENDOR_KEY", "header": "X-Api-Key"}}
 
 

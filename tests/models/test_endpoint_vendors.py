@@ -1,4 +1,4 @@
-"""The vendors whose descriptions ship: a stand-in for each, of the form its reference describes."""
+"""The vendors whose descriptions ship, each against its stand-in."""
 
 from __future__ import annotations
 
@@ -14,61 +14,8 @@ from earwitness.models.endpoint_schema import load_description
 from earwitness.models.protocols import AudioRef, Reply, Request
 from earwitness.models.registry import open_model
 from tests.models.conftest import KEY, PROMPT, open_and_ask
-from tests.standins.listening import listen
-from tests.standins.loopback import Act, Call, LoopbackServer, json_act
-from tests.standins.vendor_server import parse_form
-
-
-class HumeServer(LoopbackServer):
-    """Audio upload: one form with the file, windows of speech in the answer."""
-
-    windows: tuple[dict[str, float], ...] = ({"joy": 0.8, "neutral": 0.2}, {"joy": 0.4})
-
-    def respond(self, call: Call) -> Act:
-        if call.headers.get("x-hume-api-key") != KEY:
-            return json_act(
-                {"type": "error", "code": "unauthorized", "message": "no", "request_id": "r"}, 401
-            )
-        assert (call.method, call.path) == ("POST", "/v1/expression/audio/file")
-        [part] = parse_form(call.headers["content-type"], call.body)
-        heard = listen(part.data)
-        if (part.name, part.media_type, heard.rate) != ("file", "audio/wav", 16_000):
-            return json_act(
-                {"type": "error", "code": "audio_format_invalid", "message": "16 kHz"}, 400
-            )
-        measurements = [
-            {
-                "measurement_id": at, "utterance_id": 0, "audio_start_ms": 3000 * at, "audio_end_ms": 3000 * at + 3000,
-                "trigger": "interval", "voice_attributes": [{"name": "husky", "probability": 0.9}],
-                "expressions": [{"name": name, "probability": p} for name, p in scores.items()],
-            }
-            for at, scores in enumerate(self.windows)
-        ]  # fmt: skip
-        duration = {"audio_duration_ms": round(heard.seconds * 1000)}
-        return json_act(
-            {
-                "request_id": "req-1",
-                "run_id": "run-1",
-                "received": duration,
-                "utterances": [],
-                "measurements": measurements,
-            }
-        )
-
-
-class OrukServer(LoopbackServer):
-    """Emotions of a file: a form with the file and a model, labels with scores."""
-
-    def respond(self, call: Call) -> Act:
-        if call.headers.get("authorization") != f"Bearer {KEY}":
-            return json_act({"error": {"code": "invalid_api_key", "message": "no"}}, 401)
-        assert call.path == "/v1/audio/emotions"
-        parts = {part.name: part for part in parse_form(call.headers["content-type"], call.body)}
-        listen(parts["file"].data)
-        assert parts["model"].data == b"oruk-resonance"
-        assert call.headers["x-request-id"] == "key-of-the-reply"
-        scores = [{"label": "happy", "score": 0.9}, {"label": "excited", "score": 0.4}]
-        return json_act({"emotions": scores, "usage": {"duration": 1.0}})
+from tests.standins.loopback import LoopbackServer
+from tests.standins.vendors import HumeServer, OrukServer
 
 
 @pytest.fixture
@@ -111,7 +58,10 @@ def test_hume_hears_nothing(at_home: Any, request_: Request, windows: Any) -> No
 
 
 def test_oruk(at_home: Any, request_: Request) -> None:
-    assert meet(at_home("oruk"), OrukServer(), request_).scores == {"happy": 0.9, "excited": 0.4}
+    server = OrukServer()
+    assert meet(at_home("oruk"), server, request_).scores == {"happy": 0.9, "excited": 0.4}
+    # The service tells a repeated call by it.
+    assert server.requests == ["key-of-the-reply"]
 
 
 @pytest.mark.parametrize(

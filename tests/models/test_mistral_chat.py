@@ -12,12 +12,12 @@ from earwitness.errors import ModelError, UsageError
 from earwitness.models.protocols import AudioRef, Message, Request
 from earwitness.models.registry import open_model, open_text_model
 from tests.models.conftest import KEY, PROMPT, open_and_ask
-from tests.models.faults import BROKEN, STATUSES, Meeting
+from tests.models.faults import Meeting
 from tests.standins.loopback import json_act
-from tests.standins.mistral_server import MistralServer, mistral_error
+from tests.standins.mistral_server import MistralServer
 from tests.standins.openai_server import completion
 
-MEETING = Meeting(MistralServer, "mistral/m", mistral_error, completion)
+MEETING = Meeting(MistralServer, "mistral/m")
 
 
 def test_a_question_with_its_audio(make_clip: Callable[..., AudioRef]) -> None:
@@ -64,24 +64,6 @@ def test_answers_that_are_answers(request_: Request, body: Any, text: str, finis
 
 def test_an_answer_broken_off(request_: Request) -> None:
     assert MEETING.fail(json_act(completion("x", "error")), request_).kind == "server"
-
-
-@pytest.mark.parametrize(("status", "kind", "retryable"), STATUSES)
-def test_statuses(request_: Request, status: int, kind: str, retryable: bool) -> None:
-    MEETING.check_status(request_, status, kind, retryable)
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_connections_and_answers_that_break(request_: Request, name: str) -> None:
-    MEETING.check_broken(request_, name)
-
-
-def test_waits(request_: Request) -> None:
-    MEETING.check_waits(request_)
-
-
-def test_nothing_leaks(request_: Request, monkeypatch: pytest.MonkeyPatch) -> None:
-    MEETING.check_nothing_leaks(request_, monkeypatch)
 
 
 def test_the_key(request_: Request, monkeypatch: pytest.MonkeyPatch) -> None:

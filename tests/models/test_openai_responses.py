@@ -14,11 +14,11 @@ from earwitness.models.chat_parts import choice_schema
 from earwitness.models.protocols import Message, Prompt, Reply, Request
 from earwitness.models.registry import open_model, open_text_model
 from tests.models.conftest import EMOTIONS, KEY, PROMPT, open_and_ask
-from tests.models.faults import BROKEN, STATUSES, Meeting
+from tests.models.faults import Meeting
 from tests.standins.loopback import error, json_act
 from tests.standins.responses_server import ResponsesServer, response
 
-MEETING = Meeting(ResponsesServer, "openai-responses/m", error, response)
+MEETING = Meeting(ResponsesServer, "openai-responses/m")
 meet, fail = MEETING.meet, MEETING.fail
 
 
@@ -122,24 +122,6 @@ def test_reasoning_is_kept(words: Request) -> None:
 def test_failures_inside_a_200(words: Request, body: Any, kind: str, retryable: bool) -> None:
     problem = fail(json_act(body), words)
     assert (problem.kind, problem.retryable) == (kind, retryable)
-
-
-@pytest.mark.parametrize(("status", "kind", "retryable"), STATUSES)
-def test_statuses(words: Request, status: int, kind: str, retryable: bool) -> None:
-    MEETING.check_status(words, status, kind, retryable)
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_connections_and_answers_that_break(words: Request, name: str) -> None:
-    MEETING.check_broken(words, name)
-
-
-def test_waits(words: Request) -> None:
-    MEETING.check_waits(words)
-
-
-def test_nothing_leaks(words: Request, monkeypatch: pytest.MonkeyPatch) -> None:
-    MEETING.check_nothing_leaks(words, monkeypatch)
 
 
 def test_refused_before_the_first_call(

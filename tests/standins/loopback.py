@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import json
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -17,8 +18,10 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from email.utils import formatdate
+from pathlib import Path
 from typing import Any, Self
 
+UNTRUSTED = Path(__file__).with_name("untrusted.pem")
 SECRET_WORDS = "the body of this page is not for you"
 
 
@@ -92,6 +95,8 @@ class LoopbackServer:
     """
 
     prefix = ""
+    untrusted = False
+    """Speak TLS with a certificate nobody vouches for."""
 
     def __init__(
         self, *acts: Act, choose: Callable[[Call], Act | None] | None = None, port: int = 0
@@ -122,7 +127,8 @@ class LoopbackServer:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}{self.prefix}"
+        scheme = "https" if self.untrusted else "http"
+        return f"{scheme}://127.0.0.1:{self.port}{self.prefix}"
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -159,8 +165,12 @@ class LoopbackServer:
                 with contextlib.suppress(ConnectionError, asyncio.CancelledError):
                     await writer.wait_closed()
 
+        context = None
+        if self.untrusted:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(UNTRUSTED)
         server = await asyncio.start_server(
-            connection, "127.0.0.1", self._wanted_port, limit=1 << 20, backlog=512
+            connection, "127.0.0.1", self._wanted_port, limit=1 << 20, backlog=512, ssl=context
         )
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()

@@ -8,7 +8,7 @@ with audio are refused before the first call. Documented forms as of November 20
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from earwitness.errors import ModelError, UsageError
@@ -85,7 +85,7 @@ class AnthropicChat:
     _url: str
     _values: Mapping[str, Any]
     _key_variable: str
-    _key: str | None
+    _key: str | None = field(repr=False)
     _caller: HttpCaller
 
     def __repr__(self) -> str:

@@ -11,7 +11,7 @@ import hashlib
 import json
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urljoin, urlsplit
 
@@ -57,7 +57,7 @@ class Endpoint:
     options: tuple[Option, ...]
     _values: Mapping[str, str]
     _url: str
-    _key: str | None
+    _key: str | None = field(repr=False)
     _caller: HttpCaller
 
     def __repr__(self) -> str:
@@ -196,22 +196,24 @@ class Endpoint:
             raise self._bad(answer, f"has no address at {job.url_at!r}")
         url = urljoin(self._url, url)
         while True:
-            answer = await self._caller.send("GET", url, self._headers_for(url))
-            if self._checked(answer) is not None:
-                raise self._bad(answer, "is a block in place of the job's state")
-            body = self._json(answer)
+            late = loop.time() + job.every_s > give_up
+            looked = await self._looked(url, "the job's state", last=late)
+            if looked is None:
+                await asyncio.sleep(job.every_s)
+                continue
+            body = self._json(looked)
             state = first(body, job.state_at)
             if state is not None and str(state) in job.done:
                 break
             if state is not None and str(state) in job.failed:
-                said = self._caller.redact.excerpt(str(first(body, job.error_at) or answer.text))
+                said = self._caller.redact.excerpt(str(first(body, job.error_at) or looked.text))
                 raise ModelError(
                     f"{self.name}: the job ended as {state!r}: {said}",
                     kind="server",
                     retryable=True,
                     maybe_paid=True,
                 )
-            if loop.time() + job.every_s > give_up:
+            if late:
                 raise ModelError(
                     f"{self.name}: the job was still {state!r} after {job.give_up_s:g} s",
                     kind="timeout",
@@ -220,12 +222,35 @@ class Endpoint:
                 )
             await asyncio.sleep(job.every_s)
         if job.result_url is None:
-            return answer
+            return looked
         result_url = urljoin(url, filled(job.result_url, names))
-        answer = await self._caller.send("GET", result_url, self._headers_for(result_url))
-        if self._checked(answer) is not None:
-            raise self._bad(answer, "is a block in place of the job's result")
-        return answer
+        while True:
+            late = loop.time() + job.every_s > give_up
+            looked = await self._looked(result_url, "the job's result", last=late)
+            if looked is not None:
+                return looked
+            await asyncio.sleep(job.every_s)
+
+    async def _looked(self, url: str, at: str, *, last: bool) -> HttpAnswer | None:
+        """One look at a job; None where it failed in passing and is worth another, unless it was the last.
+
+        The job goes on whatever becomes of a look, so asking anew would be a second job. It is never free.
+
+        Raises
+        ------
+        ModelError: looking on will not help.
+        """
+        try:
+            answer = await self._caller.send("GET", url, self._headers_for(url))
+            if self._checked(answer) is not None:
+                raise self._bad(answer, f"is a block in place of {at}")
+            self._json(answer)
+            return answer
+        except ModelError as error:
+            if error.retryable and not last:
+                return None
+            error.maybe_paid = True
+            raise
 
     def _headers_for(self, url: str) -> dict[str, str]:
         """The usual headers, without the key for an address on another host than the service's."""

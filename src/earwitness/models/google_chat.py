@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from earwitness.errors import UsageError
@@ -136,7 +136,7 @@ class GoogleChat:
     _url: str
     _values: Mapping[str, Any]
     _key_variable: str
-    _key: str | None
+    _key: str | None = field(repr=False)
     _caller: HttpCaller
 
     def __repr__(self) -> str:

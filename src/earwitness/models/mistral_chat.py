@@ -74,7 +74,7 @@ INFO = AdapterInfo(
 _SENT = ("temperature", "top_p", "random_seed", "max_tokens")
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class MistralChat(OpenAIChat):
     """A model behind Mistral's chat completions. Use :func:`open` to make one."""
 

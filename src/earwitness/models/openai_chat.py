@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -132,7 +132,7 @@ class OpenAIChat:
     _url: str
     _values: Mapping[str, Any]
     _key_variable: str
-    _key: str | None
+    _key: str | None = field(repr=False)
     _caller: HttpCaller
 
     def __repr__(self) -> str:

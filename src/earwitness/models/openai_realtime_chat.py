@@ -16,7 +16,7 @@ import json
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -110,7 +110,7 @@ class OpenAIRealtime:
     _url: str
     _values: Mapping[str, Any]
     _key_variable: str
-    _key: str | None
+    _key: str | None = field(repr=False)
     _redact: Redactor
 
     def __repr__(self) -> str:

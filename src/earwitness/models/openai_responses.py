@@ -8,7 +8,7 @@ form as of November 2026: OpenAI API reference "Create a model response" (``text
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from earwitness.errors import ModelError, UsageError
@@ -101,7 +101,7 @@ class OpenAIResponses:
     _url: str
     _values: Mapping[str, Any]
     _key_variable: str
-    _key: str | None
+    _key: str | None = field(repr=False)
     _caller: HttpCaller
 
     def __repr__(self) -> str:

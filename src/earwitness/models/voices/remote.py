@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from earwitness.audio.io import decode_audio
@@ -34,7 +34,7 @@ class Service:
     voice: str
     url: str
     key_variable: str
-    key: str | None
+    key: str | None = field(repr=False)
     timeout_s: float
 
     def post(self, path: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> HttpAnswer:
