@@ -32,6 +32,7 @@ __all__ = [
     "PayloadStore",
     "encode_stimulus",
     "estimate_bytes",
+    "estimate_sizes",
     "longest_seconds",
 ]
 
@@ -104,9 +105,9 @@ def encode_stimulus(ref: AudioRef, limits: Limits, *, prefer: str = "wav") -> Pa
     store = ref.store or PayloadStore()
     # Only the content's own hash can stand for it: what has none is not found again.
     if not ref.sha256:
-        return _encoded(ref, plan, _read(ref))
+        return _encoded(ref, plan)
     described = f"{ENCODING} {ref.identity} {plan.format} {plan.rate} {'; '.join(plan.reasons)}"
-    return store.payload(described, lambda: _encoded(ref, plan, _read(ref)))
+    return store.payload(described, lambda: _encoded(ref, plan))
 
 
 def estimate_bytes(ref: AudioRef, limits: Limits, *, prefer: str = "wav") -> int:
@@ -114,16 +115,26 @@ def estimate_bytes(ref: AudioRef, limits: Limits, *, prefer: str = "wav") -> int
 
     Only the head of the file is read.
     """
-    head = _head(ref.path)
-    plan = _plan(ref, limits, prefer, head)
+    return estimate_sizes(ref, limits, prefer=prefer)[0]
+
+
+def estimate_sizes(ref: AudioRef, limits: Limits, *, prefer: str = "wav") -> tuple[int, int]:
+    """The same, and the bytes of memory that are needed while it is made of the file; 0 for an unchanged one."""
+    plan = _plan(ref, limits, prefer, _head(ref.path))
+    try:
+        file_bytes = ref.path.stat().st_size
+    except OSError as error:
+        raise _unreadable(ref.path, error) from None
     if plan.unchanged:
-        try:
-            return ref.path.stat().st_size
-        except OSError as error:
-            raise _unreadable(ref.path, error) from None
+        return file_bytes, 0
     samples = round(ref.seconds * plan.rate) + 1
     overhead = _WAV_HEADER_BYTES if plan.format == "wav" else _FLAC_OVERHEAD_BYTES
-    return samples * ref.channels * 2 + overhead
+    sent = samples * ref.channels * 2 + overhead
+    if ref.transform == "silence":
+        return sent, file_bytes + sent * 2
+    whole_s = max(ref.seconds, ref.window[1] if ref.window else 0.0)
+    # The file, its samples as they are decoded, and once more as they are put together or resampled.
+    return sent, file_bytes + 2 * 4 * round(whole_s * ref.rate) * ref.channels
 
 
 def longest_seconds(ref: AudioRef, limits: Limits) -> float | None:
@@ -177,18 +188,22 @@ def _read(ref: AudioRef) -> bytes:
     return data
 
 
-def _encoded(ref: AudioRef, plan: _Plan, data: bytes) -> Payload:
+def _encoded(ref: AudioRef, plan: _Plan) -> Payload:
     import numpy as np
 
     from earwitness.audio.io import Audio, decode_audio, encode_audio, resample, samples_at
 
     reasons = list(plan.reasons)
+    # Read even where silence takes its place: a file that has changed is not the clip that is asked about.
+    data = _read(ref)
     if ref.transform == "silence":
         frames = samples_at(ref.seconds, plan.rate)
         shape = (frames,) if ref.channels == 1 else (frames, ref.channels)
         audio = Audio(np.zeros(shape, dtype=np.float32), plan.rate)
     else:
         audio = decode_audio(data, name=str(ref.path))
+        # Every copy of a long recording that is let go of at once is one less at the peak.
+        del data
         if ref.window is not None:
             audio = windowed(audio, ref.window)
         if audio.rate != plan.rate:

@@ -4,8 +4,7 @@ Content-addressed: the name of a file is a hash of what was heard and of how it 
 go stale. Bounded: the least recently used go first. Several processes may use one folder. What is sent unchanged is
 read from its own file and never kept here.
 
-Encoding needs the samples as floating point, ten times what is sent; so many at a time as there are processors keeps
-memory flat.
+Encoding needs the samples as floating point, ten times what is sent; one at a time keeps memory flat.
 """
 
 from __future__ import annotations
@@ -14,20 +13,19 @@ import contextlib
 import hashlib
 import json
 import os
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from earwitness.audio.files import atomic_write_bytes
-from earwitness.jobs import default_workers
-
 if TYPE_CHECKING:
     from earwitness.models.payload import Payload
 
 DEFAULT_LIMIT_BYTES = 1024 * 1024 * 1024
 _SUFFIX = ".payload"
+_HEAD_BYTES = 64 * 1024
 _KEEP = 0.9
 """Part of the limit that is left after making room, so that not every new one makes room again."""
 
@@ -54,7 +52,7 @@ class PayloadStore:
     ----------
     folder: None keeps nothing and only bounds how many encode at a time.
     limit_bytes: of the folder. One payload larger than it is not kept.
-    encoders: how many may encode at a time; None means one per processor, two at most.
+    encoders: how many may encode at a time.
     """
 
     def __init__(
@@ -62,12 +60,12 @@ class PayloadStore:
         folder: Path | None = None,
         *,
         limit_bytes: int = DEFAULT_LIMIT_BYTES,
-        encoders: int | None = None,
+        encoders: int = 1,
     ) -> None:
         self.folder = folder
         self.limit_bytes = limit_bytes
         self.counts = StoreCounts()
-        self._encoders = threading.BoundedSemaphore(encoders or min(2, default_workers()))
+        self._encoders = threading.BoundedSemaphore(encoders)
         self._guard = threading.Lock()
         self._busy: dict[str, threading.Lock] = {}
         self._bytes: int | None = None
@@ -96,7 +94,7 @@ class PayloadStore:
             with self._encoders:
                 self.counts.made += 1
                 made = make()
-            self._keep(key, made)
+                self._keep(key, made)
             return made
 
     @contextlib.contextmanager
@@ -119,10 +117,11 @@ class PayloadStore:
 
         path = self._path(key)
         try:
-            data = path.read_bytes()
+            # Head and body apart: a copy of the whole for each call under way would add up.
+            with path.open("rb") as file:
+                head, body = file.readline(_HEAD_BYTES), file.read()
         except OSError:
             return None
-        head, _, body = data.partition(b"\n")
         try:
             told = json.loads(head)
             if hashlib.sha256(body).hexdigest() != told["sha256"]:
@@ -145,13 +144,27 @@ class PayloadStore:
             "note": made.note,
             "sha256": hashlib.sha256(made.data).hexdigest(),
         }
-        data = json.dumps(told, sort_keys=True).encode() + b"\n" + made.data
-        if len(data) > self.limit_bytes:
+        head = json.dumps(told, sort_keys=True).encode() + b"\n"
+        size = len(head) + len(made.data)
+        if size > self.limit_bytes:
             return
         # A full disk must not end a run for want of a convenience.
         with contextlib.suppress(OSError):
-            self._make_room(len(data))
-            atomic_write_bytes(self._path(key), data)
+            self._make_room(size)
+            self._write(self._path(key), head, made.data)
+
+    def _write(self, path: Path, *pieces: bytes) -> None:
+        """Beside its place, then moved in; not forced to the disk, as what is lost is made again."""
+        descriptor, name = tempfile.mkstemp(prefix=".", suffix=".part", dir=path.parent)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                for piece in pieces:
+                    file.write(piece)
+            Path(name).replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                Path(name).unlink()
+            raise
 
     def _make_room(self, size: int) -> None:
         assert self.folder is not None
@@ -175,7 +188,8 @@ class PayloadStore:
     def _kept(self) -> list[tuple[float, int, Path]]:
         assert self.folder is not None
         found = []
-        for path in self.folder.glob(f"*{_SUFFIX}"):
+        # With what a killed process left half written: it is the least recently used one day.
+        for path in self.folder.iterdir():
             with contextlib.suppress(OSError):
                 seen = path.stat()
                 found.append((seen.st_mtime, seen.st_size, path))

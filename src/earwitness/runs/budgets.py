@@ -30,13 +30,15 @@ MEBIBYTE = 1024 * 1024
 class ByteBudget:
     """Lets calls in while the audio they hold stays under a limit; first come, first served.
 
-    A single payload larger than the limit is let in alone rather than never.
+    A single payload larger than the limit is let in alone rather than never. ``set_aside_bytes`` are kept free for the one
+    stimulus that is being decoded.
     """
 
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
         self.in_flight_bytes = 0
         self.peak_bytes = 0
+        self.set_aside_bytes = 0
         self._changed = asyncio.Condition()
         self._turn = asyncio.Lock()
 
@@ -46,7 +48,10 @@ class ByteBudget:
         # The lock keeps the queue in order: a large payload is not overtaken for ever by small ones.
         async with self._turn, self._changed:
             await self._changed.wait_for(
-                lambda: not self.in_flight_bytes or self.in_flight_bytes + size <= self.limit_bytes
+                lambda: (
+                    not self.in_flight_bytes
+                    or self.in_flight_bytes + size + self.set_aside_bytes <= self.limit_bytes
+                )
             )
             self.in_flight_bytes += size
             self.peak_bytes = max(self.peak_bytes, self.in_flight_bytes)

@@ -23,7 +23,7 @@ from tenacity.wait import wait_base, wait_random_exponential
 
 from earwitness.errors import EarwitnessError, ModelError
 from earwitness.models.pace import Pace, pace_of
-from earwitness.models.payload import PayloadStore, estimate_bytes
+from earwitness.models.payload import PayloadStore, estimate_sizes
 from earwitness.models.prices import AUDIO_TOKENS_S, REPLY_TOKENS, most_tokens, text_tokens
 from earwitness.models.protocols import AudioModel, Reply
 from earwitness.runs.budgets import MEBIBYTE, ByteBudget, Price, RateLimiter, Spending
@@ -419,9 +419,11 @@ class Runner:
         if item.audio is None:
             return 0
         try:
-            return estimate_bytes(item.audio, self.model.limits)
+            size, decoding = estimate_sizes(item.audio, self.model.limits)
         except EarwitnessError as error:
             raise ModelError(str(error), kind="audio", retryable=False) from error
+        self._bytes.set_aside_bytes = max(self._bytes.set_aside_bytes, decoding)
+        return size
 
     async def _ask_in_time(self, item: Item, key: str) -> Reply:
         try:
