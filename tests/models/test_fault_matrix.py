@@ -31,7 +31,7 @@ from tests.models.conftest import EMOTIONS, KEY, PROMPT
 from tests.models.faults import BASE64, FAULTS, Fault
 from tests.standins.anthropic_server import AnthropicServer, anthropic_error, message
 from tests.standins.google_server import GoogleServer, generated, google_error
-from tests.standins.loopback import Act, LoopbackServer, error, json_act
+from tests.standins.loopback import Act, Call, LoopbackServer, error, html, json_act
 from tests.standins.mistral_server import MistralServer, mistral_error
 from tests.standins.openai_server import OpenAIServer, completion
 from tests.standins.responses_server import ResponsesServer, response
@@ -311,4 +311,47 @@ def test_nobody_there_or_nobody_to_trust(
     assert met.ends == {"one": f"failed: {kind}"}
     assert (met.summary.calls, met.summary.maybe_paid) == (calls, 0)
     assert all(words in each.message for each in met.raised["one"])
+    assert KEY not in met.written
+
+
+class PlainServer(LoopbackServer):
+    """Knows nothing of WebSockets."""
+
+    prefix = "/v1"
+
+    def respond(self, call: Call) -> Act:
+        return html()
+
+
+@pytest.mark.parametrize("name", ["openai-realtime/m", "hume-realtime/audio"])
+def test_what_stands_in_place_of_a_websocket(
+    name: str, make_clip: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    """Nothing has been sent then, so nothing can have been paid."""
+    monkeypatch.setenv("THE_KEY", KEY)
+    adapter = Adapter(name, PlainServer, error, paid=False)
+    faults = {
+        key: fault
+        for key, fault in FAULTS.items()
+        if fault.status is not None or fault.kind == "connection" or key == "web page"
+    }
+    with PlainServer() as server:
+        for fault in faults.values():
+            server.script.append(fault.act(error, KEY))
+            if is_retried(fault):
+                server.script.append(error(403, "enough"))
+        model = open_model(name, {"base_url": server.url, "api_key_env": "THE_KEY"})
+        items = items_of(adapter, list(faults), make_clip(seconds=0.2))
+        met = carried_out(model, items, tmp_path, caplog)
+        assert not server.script
+    for key, fault in faults.items():
+        first, *rest = met.raised[key]
+        # A body is not promised with a WebSocket's answer: cut short or reset, it is the status that counts.
+        kinds = {fault.kind, "bad_reply"} if fault.kind == "connection" else {fault.kind}
+        assert first.kind in kinds, key
+        assert (first.retryable, first.maybe_paid) == (fault.retryable, False), key
+        assert [each.kind for each in rest] == ["auth"] * is_retried(fault), key
+    assert met.summary.failed == len(faults)
+    assert met.summary.maybe_paid == 0
     assert KEY not in met.written

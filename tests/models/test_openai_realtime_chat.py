@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from earwitness.errors import MissingExtraError, ModelError, UsageError
-from earwitness.models import openai_realtime_chat
+from earwitness.models import openai_realtime_chat, websocket
 from earwitness.models.openai_realtime_reply import Listener
 from earwitness.models.protocols import AudioRef, Message, Reply, Request
 from earwitness.models.redaction import Redactor
@@ -193,7 +193,7 @@ def test_patience_has_an_end(request_: Request) -> None:
 def test_a_goodbye_without_answer_does_not_cost_the_reply(
     request_: Request, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(openai_realtime_chat, "GOODBYE_S", 0.1)
+    monkeypatch.setattr(websocket, "GOODBYE_S", 0.1)
     assert meet("mute", request_, timeout_s="20").text == "neutral"
 
 

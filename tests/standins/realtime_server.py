@@ -51,6 +51,8 @@ class Session:
 class RealtimeServer:
     """Use as a context manager; ``url`` ends in ``/v1`` and is an http address, as users write it."""
 
+    key_header, key_prefix, place = "Authorization", "Bearer ", "/v1/realtime?model="
+
     def __init__(self, *script: str, character: str = "neutral", key: str | None = None) -> None:
         self.script, self.character, self.key = deque(script), character, key
         self.sessions: list[Session] = []
@@ -85,10 +87,10 @@ class RealtimeServer:
             await self._stop.wait()
 
     def _check(self, connection: ServerConnection, request: Request) -> Response | None:
-        given = request.headers.get("Authorization", "")
-        if not request.path.startswith("/v1/realtime?model="):
+        given = request.headers.get(self.key_header, "")
+        if not request.path.startswith(self.place):
             return Response(404, "Not Found", Headers(), b"no such place")
-        if self.key is not None and given != f"Bearer {self.key}":
+        if self.key is not None and given != f"{self.key_prefix}{self.key}":
             said = {
                 "error": {
                     "message": f"Incorrect API key provided: {given}",

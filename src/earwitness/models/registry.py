@@ -45,6 +45,7 @@ BUILT_IN: Mapping[str, str] = {
     "google": "earwitness.models.google_chat:open",
     "openai-realtime": "earwitness.models.openai_realtime_chat:open",
     "openai-responses": "earwitness.models.openai_responses:open",
+    "hume-realtime": "earwitness.models.hume_realtime:open",
     "anthropic": "earwitness.models.anthropic_chat:open",
     "mistral": "earwitness.models.mistral_chat:open",
     "endpoint": "earwitness.models.endpoint:open",
