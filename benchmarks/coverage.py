@@ -45,7 +45,7 @@ class Setting:
     per_scene: int = 3
 
 
-SETTINGS = (Setting(40), Setting(100), Setting(300))
+SETTINGS = (Setting(40), Setting(100))
 
 
 def sigmoid(x: FloatArray) -> FloatArray:

@@ -90,6 +90,7 @@ def planned(folder: Path, url: str, count: int, stimulus: Path | None) -> Any:
 
 def long_run(folder: Path, url: str, count: int, stimulus: Path) -> None:
     """The child that runs all items, and says what it needed."""
+    from benchmarks.runner import peak_mib
     from earwitness.models.payload import PayloadStore
     from earwitness.runs.runner import RunnerSettings
     from earwitness.tasks.running import carry_out
@@ -104,7 +105,7 @@ def long_run(folder: Path, url: str, count: int, stimulus: Path) -> None:
         json.dumps(
             {
                 "cpu_s": time.process_time() - before,
-                "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+                "peak_mib": peak_mib(),
                 "calls": summary.calls,
                 "retries": summary.retries,
                 "failed": summary.failed,
