@@ -45,9 +45,41 @@ def test_the_list_as_json(in_folder: Path) -> None:
     adapters = {each["name"]: each for each in listed["adapters"]}
     assert adapters["openai"]["limits"]["formats"] == ["wav", "mp3"]
     assert "OPENAI_API_KEY" in adapters["openai"]["missing"]
+    assert adapters["openai"]["installed"] is True
+    described = {each["name"]: each for each in listed["descriptions"]}
+    assert described["hume"]["limits"]["rates"] == [16000]
+    assert described["template-label"]["template"] is True
     assert listed["entries"] == [
         {"name": "lab", "model": "openai/x", "options": {"temperature": 0}}
     ]
+
+
+def test_limits_and_what_is_missing_are_said_in_words(
+    in_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("ORUK_API_KEY", "x")
+    monkeypatch.delenv("HUME_API_KEY", raising=False)
+    output = run("list")
+    assert "wav at 16000 Hz, up to 480 s" in output
+    assert "wav at 24000 Hz, from 0.1 s, up to 3600 s" in output
+    assert "words only" in output
+    [hume] = [line for line in output.splitlines() if line.startswith("  endpoint/hume:")]
+    assert hume.endswith(
+        "takes wav at 16000 Hz, up to 24.9 MB; missing: the environment variable HUME_API_KEY"
+    )
+    [oruk] = [line for line in output.splitlines() if line.startswith("  endpoint/oruk:")]
+    assert oruk.endswith("up to 3600 s, up to 30 MB; missing: nothing")
+    assert "endpoint/template-label: a template to copy" in output
+
+
+def test_packages_that_are_not_there(in_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    listed = json.loads(run("list", "--json"))
+    adapters = {each["name"]: each for each in listed["adapters"]}
+    assert adapters["openai-realtime"]["installed"] is False
+    missing = adapters["openai-realtime"]["missing"]
+    assert missing.startswith('packages: pip install "earwitness[realtime]"; the environment')
 
 
 def test_show_a_model_without_its_key(in_folder: Path) -> None:

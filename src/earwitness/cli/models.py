@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from earwitness.models.adapter import AdapterInfo
     from earwitness.models.options import Option
@@ -34,7 +34,7 @@ def list_models(
     ),
     as_json: bool = typer.Option(False, "--json", help="Print as JSON on standard output."),
 ) -> None:
-    """List the adapters, what is missing to use them, and the named models of models.yaml.
+    """List the adapters, what they take, what is missing to use them, and the named models of models.yaml.
 
     A model is named adapter/name, such as openai/gpt-audio or baseline/majority. A key that is not set is only
     missing where the service wants one.
@@ -54,9 +54,15 @@ def list_models(
         _print_json(
             {
                 "adapters": [
-                    {"origin": each.origin, "missing": each.missing, **_info_fields(each.info)}
+                    {
+                        "origin": each.origin,
+                        "installed": each.installed,
+                        "missing": each.missing,
+                        **_info_fields(each.info),
+                    }
                     for each in adapters
                 ],
+                "descriptions": _descriptions(),
                 "entries": [_entry_fields(entry) for entry in entries.values()],
             }
         )
@@ -71,11 +77,18 @@ def list_models(
         console.print(Text(each.info.form + origin, style="bold"), soft_wrap=True)
         grid = Table.grid(padding=(0, 2))
         grid.add_row("  asks", Text(each.info.summary))
-        grid.add_row("  takes", Text(", ".join(each.info.limits.formats) or "words only"))
+        grid.add_row("  takes", Text(_takes(_limit_fields(each.info.limits))))
         grid.add_row("  missing", Text(each.missing or "nothing"))
         for example in each.info.examples:
             grid.add_row("  such as", Text(f"--model {example}"))
         console.print(grid)
+    console.print("[bold]described services that ship with the package[/]")
+    for service in _descriptions():
+        kind = "a template to copy" if service["template"] else service["summary"]
+        takes = _takes(service["limits"])
+        missing = service["missing"] or "nothing"
+        line = f"  endpoint/{service['name']}: {kind}; takes {takes}; missing: {missing}"
+        console.print(Text(line))
     if entries:
         console.print(f"[bold]named in[/] {file}")
         for entry in entries.values():
@@ -267,6 +280,40 @@ def _limit_fields(limits: Limits) -> dict[str, Any]:
     from dataclasses import asdict
 
     return asdict(limits)
+
+
+def _takes(limits: Mapping[str, Any]) -> str:
+    """Limits in words, as far as any are known."""
+    if not limits["formats"]:
+        return "words only"
+    said = ", ".join(limits["formats"])
+    if limits["rates"]:
+        said += " at " + " or ".join(str(rate) for rate in limits["rates"]) + " Hz"
+    if limits["min_seconds"]:
+        said += f", from {limits['min_seconds']:g} s"
+    if limits["max_seconds"]:
+        said += f", up to {limits['max_seconds']:g} s"
+    if limits["max_bytes"]:
+        said += f", up to {limits['max_bytes'] / 1e6:g} MB"
+    return said
+
+
+def _descriptions() -> list[dict[str, Any]]:
+    """The vendors' services whose descriptions ship, with what each takes and what is missing to use it."""
+    from earwitness.models.endpoint_schema import load_description, missing_key, shipped
+
+    described = [(name, load_description(name)) for name in shipped()]
+    return [
+        {
+            "name": name,
+            "summary": each.summary,
+            "documented": each.documented,
+            "template": each.template,
+            "missing": missing_key(each),
+            "limits": each.limits.model_dump(mode="json"),
+        }
+        for name, each in described
+    ]
 
 
 def _info_fields(info: AdapterInfo) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import string
 from pathlib import Path
 from typing import Any, Literal
@@ -232,6 +233,14 @@ def filled(value: Any, names: dict[str, str]) -> Any:
 def shipped() -> tuple[str, ...]:
     """Names of the descriptions that come with the package."""
     return tuple(sorted(path.stem for path in ENDPOINTS.glob("*.yaml")))
+
+
+def missing_key(description: Description) -> str:
+    """What is missing to use a description here and now; empty when nothing is."""
+    auth = description.auth
+    if auth is None or os.environ.get(auth.env, "").strip():
+        return ""
+    return f"the environment variable {auth.env}"
 
 
 def load_description(name: str) -> Description:

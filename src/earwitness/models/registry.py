@@ -79,13 +79,14 @@ Opener = Callable[[str, Mapping[str, Any]], AudioModel]
 class AdapterStatus:
     """An adapter and whether it can be used here and now.
 
-    ``missing`` says what stands in the way (an extra, a key), empty when nothing does. ``origin`` is
-    ``built in`` or the package it comes from.
+    ``missing`` says what stands in the way (an extra, a key), empty when nothing does; ``installed`` is False where
+    it is packages. ``origin`` is ``built in`` or the package it comes from.
     """
 
     info: AdapterInfo
     origin: str
     missing: str
+    installed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,11 +196,12 @@ def list_adapters() -> tuple[AdapterStatus, ...]:
     for name, (target, origin) in sorted(_adapters().items()):
         try:
             info = _info(name, target)
-            missing = _missing(info)
+            installed = _installed(info)
+            missing = _missing(info, installed)
         except ImportError as error:
             info = AdapterInfo(name, f"{name}/NAME", "cannot be loaded")
-            missing = str(error)
-        found.append(AdapterStatus(info, origin, missing))
+            missing, installed = str(error), False
+        found.append(AdapterStatus(info, origin, missing, installed))
     return tuple(found)
 
 
@@ -311,13 +313,19 @@ def _info(adapter: str, target: str) -> AdapterInfo:
     return info if isinstance(info, AdapterInfo) else AdapterInfo(adapter, f"{adapter}/NAME", "")
 
 
-def _missing(info: AdapterInfo) -> str:
-    absent = [name for name in info.modules if importlib.util.find_spec(name) is None]
-    if absent and info.extra:
-        return f'packages: pip install "earwitness[{info.extra}]"'
+def _installed(info: AdapterInfo) -> bool:
+    return all(importlib.util.find_spec(name) is not None for name in info.modules)
+
+
+def _missing(info: AdapterInfo, installed: bool) -> str:
+    wanted = []
+    if not installed and info.extra:
+        wanted.append(f'packages: pip install "earwitness[{info.extra}]"')
     if info.key_variable and not os.environ.get(info.key_variable, "").strip():
-        return f"the environment variable {info.key_variable} (for the service it belongs to)"
-    return ""
+        wanted.append(
+            f"the environment variable {info.key_variable} (for the service it belongs to)"
+        )
+    return "; ".join(wanted)
 
 
 class DeclaredTextModel:
