@@ -117,13 +117,25 @@ def test_a_service_that_only_streams(request_: Request) -> None:
     assert reply.raw["audio_tokens"] == 10
 
 
-def test_dashscope_needs_no_options() -> None:
-    model = open_openai(
-        "qwen3-omni-flash", {"base_url": "https://dashscope-intl.aliyuncs.com/compatible-mode/v1"}
-    )
+@pytest.mark.parametrize(
+    "host", ["dashscope-intl.aliyuncs.com", "ws-1.cn-beijing.maas.aliyuncs.com"]
+)
+def test_dashscope_needs_no_options(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DASHSCOPE_API_KEY", KEY)
+    model = open_openai("qwen3.5-omni-plus", {"base_url": f"https://{host}/compatible-mode/v1"})
+    assert model._key == KEY
     assert model.settings["audio_form"] == "input_audio_uri"
     assert model.settings["modalities"] == ["text"]
     assert model._values["stream"] is True
+
+
+def test_a_host_that_only_looks_like_dashscope_gets_no_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("DASHSCOPE_API_KEY", KEY)
+    for host in ("maas.aliyuncs.com.evil.example", "evilmaas.aliyuncs.com"):
+        model = open_openai("m", {"base_url": f"https://{host}/v1"})
+        assert (model._key, model._values["stream"]) == (None, False)
 
 
 def test_options_reach_the_request(request_: Request) -> None:

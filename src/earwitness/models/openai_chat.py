@@ -43,16 +43,15 @@ OPENAI_URL = "https://api.openai.com/v1"
 _KEY_VARIABLES = {
     "api.openai.com": "OPENAI_API_KEY",
     "openrouter.ai": "OPENROUTER_API_KEY",
-    "dashscope.aliyuncs.com": "DASHSCOPE_API_KEY",
-    "dashscope-intl.aliyuncs.com": "DASHSCOPE_API_KEY",
-    "dashscope-us.aliyuncs.com": "DASHSCOPE_API_KEY",
 }
 """A key goes only to the host it belongs to, unless ``api_key_env`` says otherwise."""
-_STREAM_ONLY = (
+_DASHSCOPE = (
     "dashscope.aliyuncs.com",
     "dashscope-intl.aliyuncs.com",
     "dashscope-us.aliyuncs.com",
 )
+_DASHSCOPE_WORKSPACES = ".maas.aliyuncs.com"
+"""A workspace has a host of its own, such as ``ID.cn-beijing.maas.aliyuncs.com``."""
 
 OPTIONS: tuple[Option, ...] = (
     Option("base_url", "text", "address of the service, up to and with /v1", OPENAI_URL),
@@ -286,14 +285,16 @@ def open(name: str, options: Mapping[str, Any]) -> OpenAIChat:  # noqa: A001
     if values["max_tokens"] is not None and values["max_completion_tokens"] is not None:
         raise UsageError(full, "max_tokens and max_completion_tokens are both set", "one of them")
     refuse_fields(full, values["extra"], {"model", "messages"})
-    stream_only = host in _STREAM_ONLY
+    # The service answers in streams alone, and wants a data: prefix before base64.
+    stream_only = host in _DASHSCOPE or host.endswith(_DASHSCOPE_WORKSPACES)
     if values["stream"] is None:
         values["stream"] = stream_only
     if values["audio_form"] is None:
         values["audio_form"] = "input_audio_uri" if stream_only else "input_audio"
     if values["modalities"] is None and stream_only:
         values["modalities"] = ("text",)
-    variable, key = service_key(full, url, values["api_key_env"], _KEY_VARIABLES)
+    hosts = {**_KEY_VARIABLES, **({host: "DASHSCOPE_API_KEY"} if stream_only else {})}
+    variable, key = service_key(full, url, values["api_key_env"], hosts)
     redact = Redactor([key] if key else [])
     return OpenAIChat(
         name=full,
