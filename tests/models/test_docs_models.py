@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import shlex
 from pathlib import Path
 
 import yaml
 
+from earwitness.errors import MissingExtraError
 from earwitness.models.endpoint_schema import Description, load_description
-from earwitness.models.options import Option
-from earwitness.models.registry import adapter_info, list_adapters, read_models_file
+from earwitness.models.options import Option, parse_options
+from earwitness.models.registry import (
+    adapter_info,
+    list_adapters,
+    open_model,
+    read_models_file,
+)
 
 TEXT = (Path(__file__).parents[2] / "docs" / "models.md").read_text("utf-8")
 
@@ -30,7 +38,7 @@ def test_every_option_in_a_command_exists() -> None:
         given = set(re.findall(r"-M (\w+)=", line))
         if model and given:
             seen += 1
-            assert given - {"threshold", "host", "model"} <= known[model[1]], line
+            assert given - {"threshold", "host", "model", "weights"} <= known[model[1]], line
     assert seen >= 5
     stray = set(re.findall(r"-M (\w+)=", TEXT)) - {"key", "threshold", "host", "model"}
     assert stray <= set().union(*known.values())
@@ -43,6 +51,7 @@ def test_every_option_of_chat_models_is_mentioned() -> None:
         "anthropic",
         "mistral",
         "openai-realtime",
+        "hume-realtime",
         "openai-responses",
     ):
         for name in names(adapter_info(adapter).options) - {"timeout_s", "min_seconds"}:
@@ -84,3 +93,40 @@ def test_the_schema_of_the_templates_is_yaml_a_person_can_copy() -> None:
         text = path.read_text("utf-8")
         is_template = bool(yaml.safe_load(text).get("template"))
         assert path.stem.startswith("template-") == is_template == text.startswith("# A template")
+
+
+def test_every_model_of_the_papers_has_a_line() -> None:
+    start = TEXT.index("## The models of the two papers")
+    rows = [
+        line for line in TEXT[start : TEXT.index("### Kimi-Audio")].splitlines() if line[:2] == "| "
+    ]
+    for name in (
+        "gemini_3_5_flash", "openai_realtime", "tr_voxtral_small", "tr_qwen3_5_omni_plus", "Hume", "Qwen3-Omni",
+        "Audio Flamingo Next", "MOSS-Audio", "MiMo-Audio", "MiDashengLM", "Kimi-Audio", "Whisper large v3",
+    ):  # fmt: skip
+        assert any(name in row.split("|")[1] for row in rows), name
+    assert "None was run against real weights" in TEXT
+
+
+def test_the_models_of_the_papers_can_be_opened() -> None:
+    """Names and options of every ``adapter/model -M ...`` in the tables of the papers' models."""
+    start = TEXT.index("## The models of the two papers")
+    table = TEXT[start : TEXT.index("### Kimi-Audio")]
+    adapters = "google|openai|openai-realtime|mistral|cascade|hume-realtime|endpoint"
+    named = re.findall(rf"`((?:{adapters})/[^`]+)`", table)
+    assert len(named) >= 7
+    for command in named:
+        name, *words = shlex.split(command)
+        pairs = [word for word in words if word != "-M"]
+        # Weights that are not installed here come after the options have been read.
+        with contextlib.suppress(MissingExtraError):
+            open_model(name, parse_options(pairs))
+
+
+def test_the_function_for_kimi_is_python_a_person_can_copy(tmp_path: Path) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+    [kimi] = [block for block in blocks if block.startswith("# kimi.py")]
+    path = tmp_path / "kimi.py"
+    path.write_text(kimi)
+    model = open_model(f"python/{path}:predict", {"rate": "16000", "weights": "7B-Instruct"})
+    assert model.settings["options"] == {"weights": "7B-Instruct"}
