@@ -96,6 +96,10 @@ async def ask_with_bare_httpx(url: str, stimulus: Path, count: int, concurrency:
 
 def child(how: str, url: str, stimulus: str, count: str, concurrency: str) -> None:
     """Measure this process: CPU seconds of the asking itself, and its peak memory."""
+    from earwitness.models.payload_store import release_large_blocks
+
+    # As earwitness run does.
+    release_large_blocks()
     if how == "encoding":
         # Measured as a user meets it, from the first scene on.
         with tempfile.TemporaryDirectory() as kept:

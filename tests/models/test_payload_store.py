@@ -175,3 +175,17 @@ def test_lossy_only_when_asked(make_clip: Callable[..., AudioRef]) -> None:
     assert len(asked.data) <= estimate_bytes(clip, both, prefer="mp3")
     # Not a format the model takes: nothing lossy.
     assert encode_stimulus(clip, Limits(), prefer="mp3").format == "wav"
+
+
+def test_large_blocks_can_be_given_back_where_the_c_library_knows_how() -> None:
+    import platform
+    import subprocess
+    import sys
+
+    # In a process of its own: it is a setting of the whole process.
+    script = "from earwitness.models.payload_store import release_large_blocks as r; print(r())"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    known = platform.libc_ver()[0] == "glibc"
+    assert done.stdout.strip() == str(known)

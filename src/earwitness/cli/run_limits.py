@@ -142,10 +142,11 @@ def run_limits(
     ------
     UsageError, DataError: an option or the price table is not what it should be.
     """
-    from earwitness.models.payload_store import PayloadStore, default_folder
+    from earwitness.models.payload_store import PayloadStore, default_folder, release_large_blocks
     from earwitness.models.prices import load_prices
     from earwitness.runs.budgets import MEBIBYTE, Spending
 
+    release_large_blocks()
     named = payload_cache.strip()
     folder = None if named == "none" else (Path(named) if named else default_folder())
     return RunLimits(

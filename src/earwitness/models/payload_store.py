@@ -37,6 +37,19 @@ def default_folder() -> Path:
     return assets_home() / "payloads"
 
 
+def release_large_blocks(threshold_bytes: int = 2 * 1024 * 1024) -> bool:
+    """Have the C library give large blocks back to the system as soon as they are freed, for this whole process.
+
+    glibc raises its threshold for that whenever a large block is freed (mallopt(3), M_MMAP_THRESHOLD), so that what
+    was decoded would stay in the heap of every thread that ever decoded: 380 MiB instead of 180 for two-minute
+    scenes. For programs of one's own (the command line calls it); False where the C library has no such setting.
+    """
+    import ctypes
+
+    set_option = getattr(ctypes.CDLL(None), "mallopt", None)
+    return set_option is not None and bool(set_option(-3, threshold_bytes))
+
+
 @dataclass(slots=True)
 class StoreCounts:
     """How often something was found and how often it had to be encoded."""
