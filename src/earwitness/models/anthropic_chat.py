@@ -17,13 +17,14 @@ from earwitness.models.anthropic_reply import read_message
 from earwitness.models.chat_parts import (
     EXTRA,
     PRICES,
-    SERVER,
+    SAMPLING_IF_TAKEN,
     TIMEOUT,
     key_hint,
     refuse_fields,
     require_key,
     service_address,
     service_key,
+    service_options,
     with_price,
 )
 from earwitness.models.http import Body, HttpCaller
@@ -38,17 +39,9 @@ _KEY_VARIABLES = {"api.anthropic.com": "ANTHROPIC_API_KEY"}
 _TOOL = "answer"
 
 OPTIONS: tuple[Option, ...] = (
-    Option("base_url", "text", "address of the service, up to and with /v1", ANTHROPIC_URL),
-    Option(
-        "api_key_env",
-        "text",
-        "environment variable that holds the key; empty: send none. Unset: ANTHROPIC_API_KEY for "
-        "Anthropic's host, none for other hosts",
-    ),
-    SERVER,
+    *service_options(ANTHROPIC_URL, "ANTHROPIC_API_KEY", "Anthropic"),
     Option("max_tokens", "integer", "most tokens of an answer; thinking counts too", 4096, least=1),
-    Option("temperature", "number", "sampling temperature, for models that take one", least=0.0),
-    Option("top_p", "number", "nucleus sampling, for models that take it", least=0.0),
+    *SAMPLING_IF_TAKEN,
     Option("thinking_budget", "integer", "tokens of thinking before the answer", least=1024),
     Option("effort", "text", "how much work goes into an answer: low, medium, high, ..."),
     Option(

@@ -24,6 +24,50 @@ EXTRA = Option("extra", "json", "further fields of the request, as a JSON object
 SERVER = Option(
     "server", "text", "name of the server in the run card, instead of base_url (a port may change)"
 )
+SAMPLING = (
+    Option("temperature", "number", "sampling temperature", least=0.0),
+    Option("top_p", "number", "nucleus sampling", least=0.0),
+)
+SAMPLING_IF_TAKEN = (
+    Option("temperature", "number", "sampling temperature, for models that take one", least=0.0),
+    Option("top_p", "number", "nucleus sampling, for models that take it", least=0.0),
+)
+AUDIO_FIRST = Option("audio_first", "yes/no", "put the audio before the words of the prompt", False)
+PREFER = Option(
+    "prefer", "text", "format for clips that must be converted", "wav", choices=("wav", "flac")
+)
+STRUCTURED = Option(
+    "structured",
+    "text",
+    "ask the service to force the answer's form",
+    "none",
+    choices=("none", "json_schema", "json_object"),
+)
+LONGEST = Option("max_seconds", "number", "longest clip the model takes, in seconds", least=0.0)
+
+
+def service_options(
+    url: str, variable: str, owner: str, *, upto: str = "/v1"
+) -> tuple[Option, ...]:
+    """Where a service is and what its key is called: ``base_url``, ``api_key_env``, ``server``.
+
+    Parameters
+    ----------
+    url: address unless another is given.
+    variable: holds the key that goes to that address's host alone.
+    owner: whose host that is, for the help.
+    upto: what the address ends with, for the help.
+    """
+    return (
+        Option("base_url", "text", f"address of the service, up to and with {upto}", url),
+        Option(
+            "api_key_env",
+            "text",
+            f"environment variable that holds the key; empty: send none. Unset: {variable} for {owner}'s "
+            "host, none for other hosts",
+        ),
+        SERVER,
+    )
 
 
 def service_address(full: str, url: str, *, ends: str = "") -> str:

@@ -16,9 +16,11 @@ from typing import Any
 from earwitness.errors import UsageError
 from earwitness.models.adapter import AdapterInfo
 from earwitness.models.chat_parts import (
+    AUDIO_FIRST,
     EXTRA,
+    PREFER,
     PRICES,
-    SERVER,
+    SAMPLING,
     TIMEOUT,
     asked_schema,
     key_hint,
@@ -27,6 +29,7 @@ from earwitness.models.chat_parts import (
     require_schema,
     service_address,
     service_key,
+    service_options,
     with_price,
     with_stimulus,
 )
@@ -48,16 +51,8 @@ INLINE_BYTES = 20_000_000
 _MEDIA_TYPES = {"mp3": "audio/mp3"}
 
 OPTIONS: tuple[Option, ...] = (
-    Option("base_url", "text", "address of the service, up to and with the version", GOOGLE_URL),
-    Option(
-        "api_key_env",
-        "text",
-        "environment variable that holds the key; empty: send none. Unset: GEMINI_API_KEY for Google's "
-        "host, none for other hosts",
-    ),
-    SERVER,
-    Option("temperature", "number", "sampling temperature", least=0.0),
-    Option("top_p", "number", "nucleus sampling", least=0.0),
+    *service_options(GOOGLE_URL, "GEMINI_API_KEY", "Google", upto="the version"),
+    *SAMPLING,
     Option("top_k", "integer", "sample among the k likeliest", least=1),
     Option("seed", "integer", "seed for sampling"),
     Option(
@@ -65,10 +60,8 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("thinking_level", "text", "how much the model thinks: minimal, low, medium, high"),
     Option("thinking_budget", "integer", "tokens of thinking, for models that have a budget"),
-    Option("audio_first", "yes/no", "put the audio before the words of the prompt", False),
-    Option(
-        "prefer", "text", "format for clips that must be converted", "wav", choices=("wav", "flac")
-    ),
+    AUDIO_FIRST,
+    PREFER,
     Option(
         "structured",
         "text",

@@ -22,11 +22,12 @@ from typing import TYPE_CHECKING, Any
 from earwitness.errors import EarwitnessError, MissingExtraError, ModelError, UsageError
 from earwitness.models.adapter import AdapterInfo
 from earwitness.models.chat_parts import (
-    SERVER,
+    LONGEST,
     key_hint,
     require_key,
     service_address,
     service_key,
+    service_options,
 )
 from earwitness.models.openai_reply import count_or_none, text_or
 from earwitness.models.options import Option, read_options
@@ -55,14 +56,7 @@ _ERRORS: Mapping[str, tuple[str, bool]] = {
 _ENDINGS: Mapping[str, str] = {"server_shutdown": "connection", "idle_timeout": "timeout"}
 
 OPTIONS: tuple[Option, ...] = (
-    Option("base_url", "text", "address of the service, up to and with /v1", HUME_URL),
-    Option(
-        "api_key_env",
-        "text",
-        "environment variable that holds the key; empty: send none. Unset: HUME_API_KEY for Hume's host, "
-        "none for other hosts",
-    ),
-    SERVER,
+    *service_options(HUME_URL, "HUME_API_KEY", "Hume"),
     Option(
         "measurement_timer_ms",
         "integer",
@@ -83,7 +77,7 @@ OPTIONS: tuple[Option, ...] = (
         60.0,
         least=0.05,
     ),
-    Option("max_seconds", "number", "longest clip, in seconds", least=0.0),
+    LONGEST,
 )
 
 INFO = AdapterInfo(

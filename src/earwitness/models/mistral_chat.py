@@ -15,12 +15,15 @@ from typing import Any
 from earwitness.models.adapter import AdapterInfo
 from earwitness.models.chat_parts import (
     EXTRA,
+    PREFER,
     PRICES,
-    SERVER,
+    SAMPLING,
+    STRUCTURED,
     TIMEOUT,
     refuse_fields,
     service_address,
     service_key,
+    service_options,
 )
 from earwitness.models.http import HttpCaller
 from earwitness.models.openai_chat import OpenAIChat
@@ -33,29 +36,13 @@ MISTRAL_URL = "https://api.mistral.ai/v1"
 _KEY_VARIABLES = {"api.mistral.ai": "MISTRAL_API_KEY"}
 
 OPTIONS: tuple[Option, ...] = (
-    Option("base_url", "text", "address of the service, up to and with /v1", MISTRAL_URL),
-    Option(
-        "api_key_env",
-        "text",
-        "environment variable that holds the key; empty: send none. Unset: MISTRAL_API_KEY for Mistral's "
-        "host, none for other hosts",
-    ),
-    SERVER,
-    Option("temperature", "number", "sampling temperature", least=0.0),
-    Option("top_p", "number", "nucleus sampling", least=0.0),
+    *service_options(MISTRAL_URL, "MISTRAL_API_KEY", "Mistral"),
+    *SAMPLING,
     Option("random_seed", "integer", "seed for sampling", least=0),
     Option("max_tokens", "integer", "most tokens of an answer", least=1),
     Option("audio_first", "yes/no", "put the audio before the words, as the reference does", True),
-    Option(
-        "prefer", "text", "format for clips that must be converted", "wav", choices=("wav", "flac")
-    ),
-    Option(
-        "structured",
-        "text",
-        "ask the service to force the answer's form",
-        "none",
-        choices=("none", "json_schema", "json_object"),
-    ),
+    PREFER,
+    STRUCTURED,
     TIMEOUT,
     *PRICES,
     EXTRA,

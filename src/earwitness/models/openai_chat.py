@@ -18,9 +18,12 @@ from urllib.parse import urlsplit
 from earwitness.errors import EarwitnessError, ModelError, UsageError
 from earwitness.models.adapter import AdapterInfo
 from earwitness.models.chat_parts import (
+    AUDIO_FIRST,
     EXTRA,
     PRICES,
+    SAMPLING,
     SERVER,
+    STRUCTURED,
     TIMEOUT,
     asked_schema,
     key_hint,
@@ -62,8 +65,7 @@ OPTIONS: tuple[Option, ...] = (
         "OPENROUTER_API_KEY, DASHSCOPE_API_KEY for theirs, none for other hosts",
     ),
     SERVER,
-    Option("temperature", "number", "sampling temperature", least=0.0),
-    Option("top_p", "number", "nucleus sampling", least=0.0),
+    *SAMPLING,
     Option("seed", "integer", "seed for sampling, where the service has one"),
     Option("max_tokens", "integer", "most tokens of an answer, sent as max_tokens", least=1),
     Option(
@@ -83,7 +85,7 @@ OPTIONS: tuple[Option, ...] = (
         "audio_url (a data: URL)",
         choices=("input_audio", "input_audio_uri", "audio_url"),
     ),
-    Option("audio_first", "yes/no", "put the audio before the words of the prompt", False),
+    AUDIO_FIRST,
     Option(
         "prefer",
         "text",
@@ -91,13 +93,7 @@ OPTIONS: tuple[Option, ...] = (
         "wav",
         choices=("wav", "flac", "mp3"),
     ),
-    Option(
-        "structured",
-        "text",
-        "ask the service to force the answer's form",
-        "none",
-        choices=("none", "json_schema", "json_object"),
-    ),
+    STRUCTURED,
     Option("stream", "yes/no", "receive the answer as a stream, for services that give no other"),
     TIMEOUT,
     *PRICES,

@@ -23,15 +23,17 @@ from urllib.parse import quote
 from earwitness.errors import EarwitnessError, MissingExtraError, ModelError
 from earwitness.models.adapter import AdapterInfo
 from earwitness.models.chat_parts import (
+    AUDIO_FIRST,
     EXTRA,
+    LONGEST,
     PRICES,
-    SERVER,
     TIMEOUT,
     key_hint,
     refuse_fields,
     require_key,
     service_address,
     service_key,
+    service_options,
     with_price,
 )
 from earwitness.models.openai_realtime_reply import Listener
@@ -50,20 +52,13 @@ PIECE_BYTES = 96_000
 _KEY_VARIABLES = {"api.openai.com": "OPENAI_API_KEY"}
 
 OPTIONS: tuple[Option, ...] = (
-    Option("base_url", "text", "address of the service, up to and with /v1", OPENAI_URL),
-    Option(
-        "api_key_env",
-        "text",
-        "environment variable that holds the key; empty: send none. Unset: OPENAI_API_KEY for OpenAI's "
-        "host, none for other hosts",
-    ),
-    SERVER,
+    *service_options(OPENAI_URL, "OPENAI_API_KEY", "OpenAI"),
     Option("max_output_tokens", "integer", "most tokens of an answer", least=1),
-    Option("audio_first", "yes/no", "put the audio before the words of the prompt", False),
+    AUDIO_FIRST,
     TIMEOUT,
     *PRICES,
     EXTRA,
-    Option("max_seconds", "number", "longest clip the model takes, in seconds", least=0.0),
+    LONGEST,
 )
 
 INFO = AdapterInfo(

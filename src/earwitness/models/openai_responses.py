@@ -16,13 +16,14 @@ from earwitness.models.adapter import AdapterInfo
 from earwitness.models.chat_parts import (
     EXTRA,
     PRICES,
-    SERVER,
+    SAMPLING_IF_TAKEN,
     TIMEOUT,
     key_hint,
     refuse_fields,
     require_key,
     service_address,
     service_key,
+    service_options,
     with_price,
 )
 from earwitness.models.http import (
@@ -51,16 +52,8 @@ OPENAI_URL = "https://api.openai.com/v1"
 _KEY_VARIABLES = {"api.openai.com": "OPENAI_API_KEY"}
 
 OPTIONS: tuple[Option, ...] = (
-    Option("base_url", "text", "address of the service, up to and with /v1", OPENAI_URL),
-    Option(
-        "api_key_env",
-        "text",
-        "environment variable that holds the key; empty: send none. Unset: OPENAI_API_KEY for OpenAI's "
-        "host, none for other hosts",
-    ),
-    SERVER,
-    Option("temperature", "number", "sampling temperature, for models that take one", least=0.0),
-    Option("top_p", "number", "nucleus sampling, for models that take it", least=0.0),
+    *service_options(OPENAI_URL, "OPENAI_API_KEY", "OpenAI"),
+    *SAMPLING_IF_TAKEN,
     Option(
         "max_output_tokens", "integer", "most tokens of an answer; reasoning counts too", least=1
     ),
