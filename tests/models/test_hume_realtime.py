@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from earwitness.errors import MissingExtraError, ModelError, UsageError
+from earwitness.models.hume_realtime import Session
 from earwitness.models.protocols import AudioRef, Reply, Request
+from earwitness.models.redaction import Redactor
 from earwitness.models.registry import open_model
 from tests.models.conftest import KEY, PROMPT, open_and_ask, without_audio
 from tests.models.faults import BASE64
@@ -114,6 +119,42 @@ def test_sessions_that_fail(
     problem = fail(how, request_, speed="20")
     assert (problem.kind, problem.retryable, problem.maybe_paid) == (kind, retryable, True)
     assert re.search(words, problem.message), problem.message
+
+
+WORDS = st.sampled_from(
+    [
+        "session.created", "measurement.result", "session.closed", "error", "utterance.end", "client_request",
+        "rate_limited", "idle_timeout", "joy",
+    ]
+)  # fmt: skip
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 3) | st.floats(allow_nan=True) | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
+    max_leaves=6,
+)
+NAMES = (
+    "type", "code", "message", "reason", "measurement_id", "expressions", "voice_attributes", "received",
+    "produced", "session_id", "audio_start_ms",
+)  # fmt: skip
+EVENTS = st.fixed_dictionaries({"type": WORDS | VALUES}, optional=dict.fromkeys(NAMES[1:], VALUES))
+
+
+@given(st.lists(EVENTS, max_size=5), st.integers(0, 3))
+@settings(max_examples=100, deadline=None)
+def test_whatever_is_said_is_a_measurement_or_a_named_failure(
+    events: list[dict[str, Any]], frames: int
+) -> None:
+    model = open_model(NAME, {"base_url": "http://127.0.0.1:1/v1"})
+    session = Session(NAME, Redactor(), frames, frames)
+    try:
+        for event in events:
+            if session.take(event):
+                break
+        reply = model._reply(session)  # type: ignore[attr-defined]
+    except ModelError:
+        return
+    assert all(math.isfinite(score) for score in reply.scores.values())
+    json.dumps(reply.raw)
 
 
 def test_patience_has_an_end(request_: Request) -> None:

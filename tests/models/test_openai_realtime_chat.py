@@ -185,6 +185,15 @@ def test_what_a_server_says_before_it_closes_comes_first(
     assert "at least 100ms" in problem.message
 
 
+def test_an_error_while_sending_is_the_end_although_an_answer_follows(
+    make_clip: Callable[..., AudioRef],
+) -> None:
+    """What is answered then is not the clip that was to be heard."""
+    problem = fail("rejects", Request("i", PROMPT, make_clip(seconds=5.0)))
+    assert (problem.kind, problem.retryable) == ("bad_request", False)
+    assert "the piece was not taken" in problem.message
+
+
 def test_patience_has_an_end(request_: Request) -> None:
     problem = fail("hang", request_, timeout_s="0.5")
     assert (problem.kind, problem.retryable, problem.maybe_paid) == ("timeout", True, True)

@@ -6,7 +6,8 @@ Each connection takes the next word of ``script``; without one the server behave
 ``close`` closes in mid-answer, with ``close:CODE:REASON`` saying how · ``abort`` resets in mid-answer ·
 ``early`` closes before the question is complete · ``hang`` says nothing after the question · ``garbage`` sends
 no JSON · ``other`` finishes somebody else's response first · ``error:TYPE:CODE:MESSAGE`` · ``failed:TYPE:CODE:MESSAGE``
-· ``cancelled`` · ``incomplete:REASON`` · ``refusal`` · ``mute`` never answers a close.
+· ``cancelled`` · ``incomplete:REASON`` · ``refusal`` · ``mute`` never answers a close ·
+``rejects`` the second piece of sound, and answers all the same.
 """
 
 from __future__ import annotations
@@ -123,6 +124,14 @@ class RealtimeServer:
                 return
             while not session.response:
                 problem = self._take(session, json.loads(await connection.recv()))
+                if (
+                    how == "rejects"
+                    and not problem
+                    and len(session.pieces) == 2
+                    and not session.heard
+                ):
+                    problem = "the piece was not taken" if len(session.buffer) else ""
+                    session.buffer.clear()
                 if problem:
                     await self._send(
                         connection,
