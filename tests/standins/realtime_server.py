@@ -81,7 +81,7 @@ class RealtimeServer:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         async with serve(
             self._connection, "127.0.0.1", 0, process_request=self._check, max_size=15 << 20,
-            close_timeout=0.2,
+            close_timeout=5,
         ) as server:  # fmt: skip
             self.port = next(iter(server.sockets)).getsockname()[1]
             self._ready.set()
