@@ -84,10 +84,12 @@ def list_models(
         console.print(grid)
     console.print("[bold]described services that ship with the package[/]")
     for service in _descriptions():
-        kind = "a template to copy" if service["template"] else service["summary"]
-        takes = _takes(service["limits"])
-        missing = service["missing"] or "nothing"
-        line = f"  endpoint/{service['name']}: {kind}; takes {takes}; missing: {missing}"
+        line = f"  endpoint/{service['name']}: "
+        if service["template"]:
+            line += "a template to copy"
+        else:
+            missing = service["missing"] or "nothing"
+            line += f"{service['summary']}; takes {_takes(service['limits'])}; missing: {missing}"
         console.print(Text(line))
     if entries:
         console.print(f"[bold]named in[/] {file}")
@@ -294,7 +296,7 @@ def _takes(limits: Mapping[str, Any]) -> str:
     if limits["max_seconds"]:
         said += f", up to {limits['max_seconds']:g} s"
     if limits["max_bytes"]:
-        said += f", up to {limits['max_bytes'] / 1e6:g} MB"
+        said += f", up to {limits['max_bytes'] / 1e6:.3g} MB"
     return said
 
 
@@ -309,7 +311,7 @@ def _descriptions() -> list[dict[str, Any]]:
             "summary": each.summary,
             "documented": each.documented,
             "template": each.template,
-            "missing": missing_key(each),
+            "missing": "" if each.template else missing_key(each),
             "limits": each.limits.model_dump(mode="json"),
         }
         for name, each in described
