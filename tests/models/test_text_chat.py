@@ -99,7 +99,9 @@ def test_options_of_audio_are_refused() -> None:
 
 
 def test_an_adapter_without_text_models_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"'baseline' has no text models; wanted one of anthropic/..., google/"):
+    with pytest.raises(
+        UsageError, match=r"'baseline' has no text models; wanted one of anthropic/..., google/"
+    ):
         open_text_model("baseline/uniform")
 
 

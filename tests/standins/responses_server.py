@@ -57,6 +57,9 @@ class ResponsesServer(LoopbackServer):
         self.asked.append(body)
         form = body.get("text", {}).get("format")
         if form and form["type"] == "json_schema":
-            made = {name: inner.get("enum", ["x"])[-1] for name, inner in form["schema"]["properties"].items()}
+            made = {
+                name: inner.get("enum", ["x"])[-1]
+                for name, inner in form["schema"]["properties"].items()
+            }
             return json_act(response(json.dumps(made)))
         return json_act(response("neutral"))
