@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CLIPS ?=
 
-.PHONY: help setup demo test lint bench soak fuzz test-browser test-hf clean
+.PHONY: help setup demo test coverage lint bench soak fuzz test-browser test-hf clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -21,7 +21,10 @@ setup: $(STAMP)  ## make .venv with the locked versions
 demo: $(STAMP)  ## run the benchmark end to end and write build/demo/report.html
 	$(BIN)/python demo/run.py --out build/demo $(if $(CLIPS),--clips "$(CLIPS)")
 
-test: lint  ## lint, types, import contract, tests with coverage
+test: lint  ## lint, types, import contract, tests
+	$(BIN)/python -m pytest -n 2 -m "not browser"
+
+coverage: $(STAMP)  ## the same tests with coverage by line and branch (twice the time)
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term -m "not browser"
 
 lint: $(STAMP)  ## format check, lint, strict types, import contract
