@@ -298,19 +298,20 @@ HOSTILE = ["anger ", "not angry ", "{", "[", '{"a":', '"', "! ", "emotion ! ", "
 
 
 @pytest.mark.parametrize("unit", HOSTILE)
-def test_a_megabyte_is_read_within_a_second(unit):
+def test_a_megabyte_is_read_in_seconds(unit):
     text = unit * (1_000_000 // len(unit))
     begin = time.process_time()
     parse_text(text, LEXICON)
-    assert time.process_time() - begin < 1.0
+    # Half a second here; what grows with the square of the length takes hours.
+    assert time.process_time() - begin < 10
 
 
-def test_a_typical_reply_takes_well_under_a_millisecond():
+def test_a_typical_reply_takes_milliseconds_at_most():
     texts = [row["text"] for rows in GOLDEN.values() for row in rows]
     begin = time.process_time()
     for text in texts:
         parse_text(text, LEXICON)
-    assert (time.process_time() - begin) / len(texts) < 0.001
+    assert (time.process_time() - begin) / len(texts) < 0.005
 
 
 def test_any_closed_set_of_labels_can_be_read():
