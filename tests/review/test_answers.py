@@ -74,3 +74,17 @@ def test_times_nobody_believes_are_dropped(seconds: object) -> None:
 
 def test_a_time_is_kept() -> None:
     assert read_seconds({"seconds": "12.34"}) == 12.3
+
+
+@pytest.mark.parametrize(
+    ("project", "sent"),
+    [
+        (BLIND, {"audio_quality": "good", "perceived_emotion": "anger", "match": {}}),
+        (OPEN, {"audio_quality": "good", "match": "yes", "perceived_emotion": "rage"}),
+    ],
+)
+def test_what_is_not_asked_must_still_be_well_formed(
+    project: Project, sent: dict[str, Any]
+) -> None:
+    with pytest.raises(AnswerError, match="must be one of"):
+        read_answer(project, SHOWN, sent)

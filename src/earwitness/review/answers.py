@@ -74,6 +74,10 @@ def _review(project: Project, given: Mapping[str, Any]) -> dict[str, Any]:
         "perceived_emotion": None,
         "note": _note(given),
     }
+    # What is not asked here is not kept, but must be what it would have to be elsewhere.
+    name, known = ("match", MATCHES) if project.blind else ("perceived_emotion", EMOTIONS)
+    if given.get(name) not in (None, ""):
+        _one_of(given[name], known, name)
     if project.blind:
         heard = given.get("perceived_emotion")
         if heard is None or heard == "":
