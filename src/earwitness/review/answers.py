@@ -74,6 +74,8 @@ def _review(project: Project, given: Mapping[str, Any]) -> dict[str, Any]:
         "perceived_emotion": None,
         "note": _note(given),
     }
+    if given.get("labels", {}) != {}:
+        raise AnswerError("There are no sounds to label here.")
     # What is not asked here is not kept, but must be what it would have to be elsewhere.
     name, known = ("match", MATCHES) if project.blind else ("perceived_emotion", EMOTIONS)
     if given.get(name) not in (None, ""):
