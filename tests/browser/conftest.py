@@ -46,3 +46,21 @@ def browser() -> Iterator[Any]:
         chromium = playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
         yield chromium
         chromium.close()
+
+
+def spilt_text(page: Any, figures: str) -> list[str]:
+    """Words of figures, by their selector, that reach out of their frame; everything folded is opened first."""
+    page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    spilt: list[str] = page.evaluate(
+        """(figures) => [...document.querySelectorAll(figures)].flatMap((figure) => {
+            const frame = figure.getBoundingClientRect();
+            if (!frame.width) return [];
+            return [...figure.querySelectorAll('text')].filter((text) => {
+                const box = text.getBoundingClientRect();
+                return box.left < frame.left - 2 || box.right > frame.right + 2 ||
+                    box.top < frame.top - 2 || box.bottom > frame.bottom + 2;
+            }).map((text) => figure.querySelector('title').textContent + ': ' + text.textContent);
+        })""",
+        figures,
+    )
+    return spilt

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from earwitness.report import write_report
+from tests.browser.conftest import spilt_text
 from tests.report.making import HOSTILE, make_systems, write_clips
 
 pytestmark = pytest.mark.browser
@@ -111,19 +112,7 @@ def test_no_horizontal_scroll_of_the_page(visit: Visit, page_path: Path) -> None
 
 def test_text_of_figures_stays_inside_them(visit: Visit, page_path: Path) -> None:
     page = visit.go(page_path)
-    page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
-    spilt = page.evaluate(
-        """() => [...document.querySelectorAll('svg.figure')].flatMap((figure) => {
-            const frame = figure.getBoundingClientRect();
-            if (!frame.width) return [];
-            return [...figure.querySelectorAll('text')].filter((text) => {
-                const box = text.getBoundingClientRect();
-                return box.left < frame.left - 2 || box.right > frame.right + 2 ||
-                    box.top < frame.top - 2 || box.bottom > frame.bottom + 2;
-            }).map((text) => figure.querySelector('title').textContent + ': ' + text.textContent);
-        })"""
-    )
-    assert spilt == []
+    assert spilt_text(page, "svg.figure") == []
 
 
 def test_nothing_but_the_file_is_asked_for(visit: Visit, page_path: Path) -> None:

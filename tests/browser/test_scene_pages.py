@@ -17,6 +17,7 @@ from earwitness.report.scene_corpora import Finder
 from earwitness.runs.folder import find_runs
 from earwitness.tasks.cares_runs import answers_of
 from earwitness.tasks.scene_items import load_mixed
+from tests.browser.conftest import spilt_text
 from tests.browser.test_report_page import BOTH_SCHEMES, DESKTOP, Visit, expect
 from tests.report.making import HOSTILE, make_systems
 from tests.report.scene_making import ask, make_answers, often
@@ -95,19 +96,7 @@ def test_accessible_and_within_the_width(
 
 def test_text_of_figures_stays_inside_them(visit: Visit, page_path: Path) -> None:
     page = go(visit, page_path)
-    page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
-    spilt = page.evaluate(
-        """() => [...document.querySelectorAll('#scenes-1 svg.figure')].flatMap((figure) => {
-            const frame = figure.getBoundingClientRect();
-            if (!frame.width) return [];
-            return [...figure.querySelectorAll('text')].filter((text) => {
-                const box = text.getBoundingClientRect();
-                return box.left < frame.left - 2 || box.right > frame.right + 2 ||
-                    box.top < frame.top - 2 || box.bottom > frame.bottom + 2;
-            }).map((text) => figure.querySelector('title').textContent + ': ' + text.textContent);
-        })"""
-    )
-    assert spilt == []
+    assert spilt_text(page, "#scenes-1 svg.figure") == []
 
 
 def position(page: Any) -> float:

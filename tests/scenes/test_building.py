@@ -19,7 +19,8 @@ from earwitness.cli import build_app
 from earwitness.errors import DataError, UsageError
 from earwitness.scenes.bank import load_bank
 from earwitness.scenes.build_config import BuildConfig, with_settings
-from earwitness.scenes.building import BuildReport, StageTime, build_corpus, stored_config
+from earwitness.scenes.build_report import BuildReport, StageTime
+from earwitness.scenes.building import build_corpus, stored_config
 from earwitness.scenes.corpus import Corpus
 from tests.scenes.mixing.made import make_library
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from earwitness.scenes.build_config import BuildConfig
-    from earwitness.scenes.building import BuildReport, StageTime
+    from earwitness.scenes.build_report import BuildReport, StageTime
 
 
 def register_build(group: typer.Typer) -> None:

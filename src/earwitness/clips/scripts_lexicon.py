@@ -20,10 +20,9 @@ from fnmatch import fnmatchcase, translate
 from functools import lru_cache
 from pathlib import Path
 
-import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-from earwitness.errors import DataError
+from earwitness.clips.language_files import read_language_file
 from earwitness.runs.items import digest
 
 FOLDER = Path(__file__).parent / "scripts_lexicon"
@@ -222,24 +221,15 @@ def load_lexicon(name: str | Path = "en") -> Lexicon:
     ------
     DataError: there is none for the language, or the file is not what it should be.
     """
-    path = Path(name)
-    if path.suffix not in (".yaml", ".yml"):
-        path = FOLDER / f"{str(name).split('-')[0]}.yaml"
-    try:
-        data = _File.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.yaml")))
-        raise DataError(
-            str(name),
-            "there is no lexicon of giveaways for it",
-            f"one of {known}, or a YAML file",
-            "Write one in the form of the English one and name it with --lexicon.",
-        ) from None
-    except (yaml.YAMLError, ValidationError, UnicodeDecodeError, OSError) as error:
-        reason = " ".join(str(error).split())
-        raise DataError(
-            str(path), f"is no lexicon ({reason})", "id, version, language, emotions"
-        ) from None
+    data, _ = read_language_file(
+        name,
+        FOLDER,
+        _File,
+        what="lexicon",
+        purpose="lexicon of giveaways",
+        wanted="id, version, language, emotions",
+        hint="Write one in the form of the English one and name it with --lexicon.",
+    )
     return _lexicon(data)
 
 

@@ -12,9 +12,9 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
+from earwitness.clips.language_files import read_language_file
 from earwitness.errors import DataError
 from earwitness.runs.items import digest
 from earwitness.stats.streams import stream
@@ -126,25 +126,16 @@ def load_phrasebook(name: str | Path = "en") -> Phrasebook:
     ------
     DataError: there is none for the language, or the file is not what it should be.
     """
-    path = Path(name)
-    if path.suffix not in (".yaml", ".yml"):
-        path = FOLDER / f"{str(name).split('-')[0]}.yaml"
-    try:
-        book = Phrasebook.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.yaml")))
-        raise DataError(
-            str(name),
-            "there is no phrasebook for it",
-            f"one of {known}, or a YAML file",
-            "Write one in the form of the English one (--phrasebook), or let a model write (--writer).",
-        ) from None
-    except (yaml.YAMLError, ValidationError, UnicodeDecodeError, OSError) as error:
-        reason = " ".join(str(error).split())
-        raise DataError(
-            str(path), f"is no phrasebook ({reason})", "pools, shape, situations"
-        ) from None
-    _check(book, str(path))
+    book, place = read_language_file(
+        name,
+        FOLDER,
+        Phrasebook,
+        what="phrasebook",
+        purpose="phrasebook",
+        wanted="pools, shape, situations",
+        hint="Write one in the form of the English one (--phrasebook), or let a model write (--writer).",
+    )
+    _check(book, place)
     return book
 
 

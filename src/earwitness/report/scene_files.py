@@ -14,7 +14,7 @@ from typing import Any
 from earwitness.report.scene_boards import SceneBoard
 from earwitness.report.scene_models import findings
 from earwitness.report.scene_views import table_rows
-from earwitness.report.tables import csv_text, markdown_cell, plain, signs_json
+from earwitness.report.tables import answer_cells, csv_text, markdown_cell, plain, signs_json
 from earwitness.runs.outcomes import OUTCOME_KINDS
 from earwitness.scenes.bank_records import REACTIONS
 from earwitness.tasks.cares_scores import CaresScores
@@ -196,26 +196,10 @@ def _md_cell(cell: dict[str, Any], mark: str) -> str:
 
 def scene_predictions_csv(boards: Sequence[SceneBoard]) -> str:
     """Every answer, one line each; ``earwitness report`` reads it back beside a run of the same corpus."""
-    rows: list[Sequence[Any]] = [PREDICTION_COLUMNS]
-    for board in boards:
-        for each in board.answers:
-            for decision in each.decisions:
-                outcome = decision.outcome
-                rows.append(
-                    (
-                        each.name,
-                        each.task,
-                        decision.item_id,
-                        each.condition,
-                        decision.cluster,
-                        decision.gold,
-                        decision.reply,
-                        outcome.label,
-                        outcome.kind,
-                        outcome.rule,
-                        outcome.native,
-                        decision.latency_s,
-                        decision.cost_usd,
-                    )
-                )
-    return csv_text(rows)
+    rows = (
+        (each.name, each.task, decision.item_id, each.condition, *answer_cells(decision))
+        for board in boards
+        for each in board.answers
+        for decision in each.decisions
+    )
+    return csv_text([PREDICTION_COLUMNS, *rows])

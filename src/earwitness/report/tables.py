@@ -29,7 +29,7 @@ from earwitness.report.numbers import (
 )
 from earwitness.runs.outcomes import OUTCOME_KINDS
 from earwitness.tasks.deafness import DeafnessSigns
-from earwitness.tasks.records import Estimate, Scores
+from earwitness.tasks.records import Decision, Estimate, Scores
 
 SCHEMA = "earwitness.leaderboard/1"
 """Name and version of the layout of ``leaderboard.json``; the version rises when a key changes its meaning."""
@@ -265,30 +265,31 @@ def without_label(scores: Scores) -> int:
     return scores.n - scores.outcomes.get("answered", 0) - scores.outcomes.get("failed", 0)
 
 
+def answer_cells(decision: Decision) -> tuple[Any, ...]:
+    """What both tables of predictions say of an answer, from its cluster to its cost."""
+    outcome = decision.outcome
+    return (
+        decision.cluster,
+        decision.gold,
+        decision.reply,
+        outcome.label,
+        outcome.kind,
+        outcome.rule,
+        outcome.native,
+        decision.latency_s,
+        decision.cost_usd,
+    )
+
+
 def predictions_csv(data: ReportData) -> str:
     """Every decision, one line each, in the order of the boards and of the items.
 
     Read back with ``earwitness score --predictions``.
     """
-    rows: list[Sequence[Any]] = [PREDICTION_COLUMNS]
-    for board in data.boards:
-        for system in board.systems:
-            for decision in system.decisions:
-                outcome = decision.outcome
-                rows.append(
-                    (
-                        system.name,
-                        decision.item_id,
-                        decision.condition,
-                        decision.cluster,
-                        decision.gold,
-                        decision.reply,
-                        outcome.label,
-                        outcome.kind,
-                        outcome.rule,
-                        outcome.native,
-                        decision.latency_s,
-                        decision.cost_usd,
-                    )
-                )
-    return csv_text(rows)
+    rows = (
+        (system.name, decision.item_id, decision.condition, *answer_cells(decision))
+        for board in data.boards
+        for system in board.systems
+        for decision in system.decisions
+    )
+    return csv_text([PREDICTION_COLUMNS, *rows])
