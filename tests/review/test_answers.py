@@ -88,3 +88,10 @@ def test_what_is_not_asked_must_still_be_well_formed(
 ) -> None:
     with pytest.raises(AnswerError, match="must be one of"):
         read_answer(project, SHOWN, sent)
+
+
+@pytest.mark.parametrize("labels", [{"s1": "pivot"}, None, []])
+def test_a_clip_has_no_sounds_to_label(labels: object) -> None:
+    sent = {"audio_quality": "good", "match": "yes", "labels": labels}
+    with pytest.raises(AnswerError, match="no sounds to label"):
+        read_answer(OPEN, SHOWN, sent)
