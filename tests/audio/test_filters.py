@@ -174,3 +174,10 @@ def test_what_makes_no_filter_is_refused(make: object, message: str) -> None:
     assert callable(make)
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_filters_do_not_share_their_sections() -> None:
+    first, second = lowpass(4000, 16_000), lowpass(4000, 16_000)
+    first.sos[0, 0] = 5.0
+    assert second.sos[0, 0] != 5.0
+    assert lowpass(4000, 16_000).sos[0, 0] == second.sos[0, 0]

@@ -98,3 +98,17 @@ def test_what_is_no_response_is_refused() -> None:
         convolve(audio, np.zeros((2, 5), np.float32))
     with pytest.raises(TypeError, match="float64; wanted float32"):
         convolve(audio, np.zeros(5))
+
+
+@pytest.mark.parametrize("sounding", [0, 1, 40])
+def test_silence_after_the_last_sound_of_a_response_changes_nothing(sounding: int) -> None:
+    rng = np.random.default_rng(sounding)
+    samples = rng.standard_normal(50_000).astype(np.float32)
+    response = np.zeros(26_460, np.float32)
+    response[:sounding] = rng.standard_normal(sounding)
+    made = convolve(Audio(samples, 16_000), response).samples
+    exact = np.convolve(samples.astype(np.float64), response[: max(sounding, 1)])
+    assert len(made) == len(samples) + len(response) - 1
+    scale = max(float(np.abs(response).sum()), 1.0) * float(np.abs(samples).max())
+    np.testing.assert_allclose(made[: len(exact)], exact, atol=1e-6 * scale)
+    np.testing.assert_allclose(made[len(exact) :], 0, atol=1e-6 * scale)

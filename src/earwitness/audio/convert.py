@@ -6,7 +6,7 @@ import io
 import math
 import struct
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from earwitness.audio.files import atomic_write_bytes
 from earwitness.audio.measure import Mix, choose_mix, second_moments
@@ -156,16 +156,15 @@ def encode_audio(audio: Audio, format: Format = "wav", subtype: str = "PCM_16") 
     if not math.isfinite(_peak(audio)):
         raise ValueError("samples contain NaN or infinity; no file is made of them")
     if subtype == "FLOAT":
-        return _wav(audio, audio.samples.astype("<f4").tobytes(), tag=3, bits=32)
+        return _wav(audio, audio.samples.astype("<f4", copy=False), tag=3, bits=32)
     bits = int(subtype.removeprefix("PCM_"))
     whole = _integers(full_scale_policy(audio)[0], bits)
     if format == "flac":
         return _flac(audio, whole, bits)
     if bits == 24:
-        raw = whole.astype("<i4").reshape(-1, 1).view(np.uint8)[:, :3].tobytes()
-    else:
-        raw = whole.astype(f"<i{bits // 8}", copy=False).tobytes()
-    return _wav(audio, raw, tag=1, bits=bits)
+        wide = whole.astype("<i4", copy=False).reshape(-1, 1).view(np.uint8)
+        return _wav(audio, wide[:, :3], tag=1, bits=bits)
+    return _wav(audio, whole.astype(f"<i{bits // 8}", copy=False), tag=1, bits=bits)
 
 
 def _integers(audio: Audio, bits: int) -> npt.NDArray[np.signedinteger]:
@@ -182,7 +181,11 @@ def _integers(audio: Audio, bits: int) -> npt.NDArray[np.signedinteger]:
     return made
 
 
-def _wav(audio: Audio, raw: bytes, *, tag: int, bits: int) -> bytes:
+def _wav(audio: Audio, values: npt.NDArray[Any], *, tag: int, bits: int) -> bytes:
+    import numpy as np
+
+    # As a view: the bytes of a recording are copied once, into the file.
+    raw = np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
     frame = audio.channels * bits // 8
     fmt = struct.pack("<HHIIHH", tag, audio.channels, audio.rate, audio.rate * frame, frame, bits)
     chunks = b"fmt " + struct.pack("<I", 16) + fmt

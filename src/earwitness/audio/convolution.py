@@ -72,6 +72,11 @@ def _convolve(samples: Samples, response: Samples) -> Samples:
     from scipy.fft import irfft, rfft
 
     made = np.zeros(len(samples) + len(response) - 1, np.float32)
+    # A dry response is one sample and silence: what follows its last sound costs nothing.
+    response = response[: _last_sound(response) + 1]
+    if len(response) == 1:
+        np.multiply(samples, response[0], out=made[: len(samples)])
+        return made
     size = fft_size(len(samples), len(response))
     step = size - len(response) + 1
     spectrum: Spectrum = rfft(response, size)
@@ -90,6 +95,11 @@ def _convolve(samples: Samples, response: Samples) -> Samples:
             stop = min(start + size, len(made))
             made[start:stop] += wave[: stop - start]
     return made
+
+
+def _last_sound(response: Samples) -> int:
+    """The position of the last sample that is not zero; 0 if there is none."""
+    return len(response) - 1 - int(np.argmax(response[::-1] != 0)) if response.any() else 0
 
 
 def fft_size(frames: int, taps: int) -> int:

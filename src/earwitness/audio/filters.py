@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -231,12 +232,21 @@ def _shelf(corner_hz: float, gain_db: float, rate: int, q: float, side: float) -
 def _butterworth(
     kind: Literal["lowpass", "highpass"], cutoff_hz: float, rate: int, order: int
 ) -> Filter:
-    from scipy.signal import butter
-
     _check_frequency(cutoff_hz, rate)
     if order < 1:
         raise ValueError(f"filter order is {order}; wanted at least 1")
-    return Filter(butter(order, cutoff_hz, kind, output="sos", fs=rate), rate)
+    return Filter(_designed(kind, cutoff_hz, rate, order).copy(), rate)
+
+
+@lru_cache(maxsize=256)
+def _designed(
+    kind: Literal["lowpass", "highpass"], cutoff_hz: float, rate: int, order: int
+) -> Floats:
+    """Sections of a Butterworth filter: designing one costs as much as filtering a second with it."""
+    from scipy.signal import butter
+
+    sos: Floats = butter(order, cutoff_hz, kind, output="sos", fs=rate)
+    return sos
 
 
 def _cookbook(frequency_hz: float, rate: int, q: float) -> tuple[float, float]:
