@@ -89,7 +89,7 @@ def filter_corpus(
     max_refills: int | None = typer.Option(
         None,
         min=0,
-        show_default="10, or more if so written",
+        show_default="20, or more if so written",
         help="Fresh scenes tried in place of an abandoned one.",
     ),
     asks: int | None = typer.Option(

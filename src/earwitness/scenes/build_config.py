@@ -63,7 +63,7 @@ class WritePart(_Part):
     prompts: str | None = Field(None, description="Folder with prompts of your own.")
     max_attempts: Count = Field(5, description="Drafts of a scene before it is abandoned.")
     max_refills: Annotated[int, Field(ge=0)] = Field(
-        10, description="Fresh scenes tried in place of an abandoned one."
+        20, description="Fresh scenes tried in place of an abandoned one."
     )
 
 

@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from earwitness.scenes.writers.calls import Meter
 
 THRESHOLD = "topic_threshold.json"
-FILTER_REFILLS = 10
-"""A judge turns down more than the rules do, and each place has to be filled for the plan to stand."""
+FILTER_REFILLS = 20
+"""A judge turns down more than the rules do, and each place has to be filled for the plan to stand: of 1,000 places
+of the phrasebook, one needed more than ten."""
 
 
 @dataclass(frozen=True, slots=True)
