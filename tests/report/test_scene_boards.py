@@ -11,6 +11,7 @@ import pytest
 from earwitness.errors import UsageError
 from earwitness.report.published import PublishedRow, cares_table
 from earwitness.report.scene_boards import Bounds, SceneBoard, bounds_of, build_boards
+from earwitness.report.scene_cells import headline
 from earwitness.report.scene_files import (
     scene_predictions_csv,
     scenes_csv,
@@ -18,7 +19,8 @@ from earwitness.report.scene_files import (
     scenes_json,
     scenes_md,
 )
-from earwitness.report.scene_views import board_view, headline, table_rows
+from earwitness.report.scene_table import table_rows
+from earwitness.report.scene_views import board_view
 from earwitness.runs.outcomes import Outcome
 from earwitness.stats.dprime import d_prime
 from earwitness.tasks.cares_runs import CaresAnswers

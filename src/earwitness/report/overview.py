@@ -114,7 +114,7 @@ def warnings(data: ReportData) -> list[dict[str, str]]:
 
 def scene_warnings(boards: Sequence[SceneBoard]) -> list[dict[str, str]]:
     """Badges about scenes: runs with items that were never answered, with what their headlines may become."""
-    from earwitness.report.scene_views import headline
+    from earwitness.report.scene_cells import headline
 
     listed = [
         f"{system}, {task} ({condition}): {plural(bounds.failed, 'item')} never answered, "

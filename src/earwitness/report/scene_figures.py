@@ -19,7 +19,7 @@ def headline_figure(
 
     None where no system was asked with sound, or the task has no scale from 0 to 1.
     """
-    from earwitness.report.scene_views import headline
+    from earwitness.report.scene_cells import headline
 
     rows = [(system, board.scores(task, system)) for system in board.systems]
     shown = [(system, found) for system, found in rows if isinstance(found, CaresScores)]

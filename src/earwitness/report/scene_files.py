@@ -13,7 +13,7 @@ from typing import Any
 
 from earwitness.report.scene_boards import SceneBoard
 from earwitness.report.scene_models import findings
-from earwitness.report.scene_views import table_rows
+from earwitness.report.scene_table import table_rows
 from earwitness.report.tables import answer_cells, csv_text, markdown_cell, plain, signs_json
 from earwitness.runs.outcomes import OUTCOME_KINDS
 from earwitness.scenes.bank_records import REACTIONS

@@ -57,7 +57,7 @@ def system_views(board: SceneBoard) -> list[dict[str, Any]]:
 
 
 def _system(board: SceneBoard, system: str, name: str) -> dict[str, Any]:
-    from earwitness.report.scene_views import HEADLINES, headline, main_condition
+    from earwitness.report.scene_cells import HEADLINES, headline, main_condition
 
     condition = main_condition(board, system)
     parts = []
@@ -99,7 +99,7 @@ def _system(board: SceneBoard, system: str, name: str) -> dict[str, Any]:
 
 def findings(board: SceneBoard, system: str) -> list[dict[str, str]]:
     """What is true of a system, as sentences with their figures; ``css`` marks what is a reason to doubt it."""
-    from earwitness.report.scene_views import main_condition
+    from earwitness.report.scene_cells import main_condition
 
     condition = main_condition(board, system)
     found: list[dict[str, str]] = []

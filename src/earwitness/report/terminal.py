@@ -196,7 +196,7 @@ def print_scene_boards(console: Console, boards: Sequence[SceneBoard]) -> None:
     """Print every corpus: headlines by system and task, the findings in words, and what a reader must know."""
     from rich import box
 
-    from earwitness.report.scene_views import control_words, sentences, table_rows
+    from earwitness.report.scene_table import control_words, sentences, table_rows
 
     plain = not console.encoding.lower().startswith("utf")
     for board in boards:
