@@ -89,7 +89,7 @@ def run_models(clips: Path, runs: Path, *baseline: str | Path) -> None:
 
 def run_scenes(out: Path) -> list[Path]:
     """A small corpus of scenes from nothing, asked by baselines and by a reader of words. Returns what to report."""
-    corpus, runs = out / "scenes", out / "scene-runs"
+    corpus, runs = out / "demo-scenes", out / "scene-runs"
     weights = out / "listener.model"
     command(
         "scenes", "build", "--scenes", SCENES, "--out", corpus,
