@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -36,17 +37,24 @@ def message(*blocks: Any, stop: str | None = "end_turn", **fields: Any) -> dict[
 
 
 class AnthropicServer(LoopbackServer):
-    """Speaks ``POST /v1/messages``. ``say`` is what it says; a form that is asked for is kept to."""
+    """Speaks ``POST /v1/messages``. ``say`` is what it says; a form that is asked for is kept to.
+
+    What is marked in the system's part is kept, with the form before it, from ``least_cached`` tokens on (a token is
+    four characters); usage tells what was read, written and neither.
+    """
 
     prefix = "/v1"
 
     def __init__(
         self, *acts: Act, say: str = "neutral", key: str | None = None,
-        choose: Callable[[Call], Act | None] | None = None,
+        choose: Callable[[Call], Act | None] | None = None, least_cached: int = 512,
     ) -> None:  # fmt: skip
         super().__init__(*acts, choose=choose)
         self.say, self.key = say, key
         self.asked: list[dict[str, Any]] = []
+        self.least_cached = least_cached
+        self._cache: set[str] = set()
+        self._caching = threading.Lock()
 
     def respond(self, call: Call) -> Act:
         if self.key is not None and call.headers.get("x-api-key") != self.key:
@@ -64,9 +72,40 @@ class AnthropicServer(LoopbackServer):
             name = body["tool_choice"]["name"]
             made = _example(body["tools"][0]["input_schema"])
             block = {"type": "tool_use", "id": "toolu_1", "name": name, "input": made}
-            return json_act(message(block, stop="tool_use"))
+            return json_act(message(block, stop="tool_use", **self._used(body)))
         form = body.get("output_config", {}).get("format")
-        return json_act(message(json.dumps(_example(form["schema"])) if form else self.say))
+        said = json.dumps(_example(form["schema"])) if form else self.say
+        return json_act(message(said, **self._used(body)))
+
+    def _used(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Usage where something is marked; the fixed one of a message elsewhere."""
+        system = body.get("system")
+        if not isinstance(system, list):
+            return {}
+        form = json.dumps([body.get("tools"), body.get("output_config", {}).get("format")])
+        words = form + system[0]["text"]
+        mark = system[0].get("cache_control")
+        counted = [turn["content"] for turn in body["messages"]]
+        usage = {"input_tokens": sum(map(len, counted)) // 4, "output_tokens": 3}
+        prefix = len(words) // 4
+        if mark is None or prefix < self.least_cached:
+            return {"usage": {**usage, "input_tokens": usage["input_tokens"] + prefix}}
+        with self._caching:
+            known = words in self._cache
+            self._cache.add(words)
+        hour = mark.get("ttl") == "1h"
+        written = 0 if known else prefix
+        return {
+            "usage": {
+                **usage,
+                "cache_read_input_tokens": prefix if known else 0,
+                "cache_creation_input_tokens": written,
+                "cache_creation": {
+                    "ephemeral_5m_input_tokens": 0 if hour else written,
+                    "ephemeral_1h_input_tokens": written if hour else 0,
+                },
+            }
+        }
 
     def _problem(self, body: dict[str, Any]) -> str:
         unknown = set(body) - FIELDS
@@ -74,6 +113,12 @@ class AnthropicServer(LoopbackServer):
             return f"{sorted(unknown)[0]}: Extra inputs are not permitted"
         if not isinstance(body.get("max_tokens"), int):
             return "max_tokens: Field required"
+        for block in body["system"] if isinstance(body.get("system"), list) else []:
+            if block["type"] != "text" or set(block) - {"type", "text", "cache_control"}:
+                return "system.0: Extra inputs are not permitted"
+            mark = block.get("cache_control", {"type": "ephemeral"})
+            if mark["type"] != "ephemeral" or mark.get("ttl", "5m") not in ("5m", "1h"):
+                return "system.0.cache_control: unknown form"
         turns = body.get("messages")
         if (
             not turns

@@ -135,7 +135,7 @@ class OpenAIServer(LoopbackServer):
         system, prompt, audio = None, "", None
         for message in messages:
             if message.get("role") == "system":
-                system = str(message["content"])
+                system = _words(message["content"])
                 continue
             if message.get("role") != "user":
                 raise _Invalid(f"Invalid role: {message.get('role')!r}")
@@ -170,6 +170,18 @@ class OpenAIServer(LoopbackServer):
         if kind in ("wav", "flac") and heard.format != kind:
             raise _Invalid(f"The audio is {heard.format}, not {kind}.")
         return heard
+
+
+def _words(content: Any) -> str:
+    """The system's words; a part of them may be marked as the end of what is kept."""
+    if isinstance(content, str):
+        return content
+    for part in content:
+        known = {"type", "text", "prompt_cache_breakpoint"}
+        marked = part.get("prompt_cache_breakpoint", {"mode": "explicit"})
+        if part["type"] != "text" or set(part) - known or marked != {"mode": "explicit"}:
+            raise _Invalid(f"Invalid content part: {sorted(part)}")
+    return "".join(part["text"] for part in content)
 
 
 def as_stream(body: dict[str, Any], *, finish: bool = True, done: bool = True) -> bytes:

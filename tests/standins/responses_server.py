@@ -9,6 +9,7 @@ from tests.standins.loopback import Act, Call, LoopbackServer, error, json_act
 
 FIELDS = {
     "model", "input", "instructions", "store", "temperature", "top_p", "max_output_tokens", "reasoning", "text",
+    "prompt_cache_key", "prompt_cache_options",
 }  # fmt: skip
 
 
@@ -52,7 +53,7 @@ class ResponsesServer(LoopbackServer):
         unknown = set(body) - FIELDS
         if unknown or body["store"] is not False:
             return error(400, f"Unknown parameter: {sorted(unknown)}", "unknown_parameter")
-        if any(turn["role"] not in ("user", "assistant") for turn in body["input"]):
+        if any(turn["role"] not in ("system", "user", "assistant") for turn in body["input"]):
             return error(400, "unknown role")
         self.asked.append(body)
         form = body.get("text", {}).get("format")

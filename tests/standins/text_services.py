@@ -42,6 +42,7 @@ class _Speaking(LoopbackServer):
     tell: Say
     knows: frozenset[str] | None
     forms: list[str]
+    tells_usage = False
 
     def respond(self, call: Call) -> Act:
         act = super().respond(call)
@@ -52,7 +53,10 @@ class _Speaking(LoopbackServer):
         self.forms.append(form)
         if form and self.knows is not None and form not in self.knows:
             return self.refusal(form)
-        return json_act(self.dressed(self.tell(*self.words(body)), form))
+        dressed = self.dressed(self.tell(*self.words(body)), form)
+        if self.tells_usage:
+            dressed["usage"] = json.loads(act.body)["usage"]
+        return json_act(dressed)
 
     def words(self, body: dict[str, Any]) -> tuple[str, str]:
         turns = {turn["role"]: turn["content"] for turn in body["messages"]}
@@ -90,6 +94,8 @@ class _Responses(_Speaking, ResponsesServer):
 
 
 class _Anthropic(_Speaking, AnthropicServer):
+    tells_usage = True
+
     def words(self, body: dict[str, Any]) -> tuple[str, str]:
         system = body["system"]
         said = system if isinstance(system, str) else system[0]["text"]

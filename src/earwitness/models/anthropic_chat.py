@@ -2,7 +2,13 @@
 
 Speaks ``POST {base_url}/messages`` with the key in ``x-api-key``. The Messages API takes no audio, so items
 with audio are refused before the first call. Documented forms as of November 2026: Claude API reference
-"Messages" (version 2023-06-01), "Errors" (529 overloaded), "Structured outputs" (``output_config.format``).
+"Messages" (version 2023-06-01), "Errors" (529 overloaded), "Structured outputs" (``output_config.format``),
+"Prompt caching" (``cache_control`` on a block, at most four a request; ``ttl`` 5m or 1h, renewed by every use).
+
+What is said to the system is the same for every call of a role, so that it is marked as the end of what the service
+keeps. A write costs 1.25 times the input price (2 times for an hour), a read 0.1 times or less. The least that is kept
+differs by model, from 512 tokens (Claude Opus 5) to 4,096 (Haiku 4.5); a mark on less is ignored and costs nothing. The
+form of an answer stands before the system's words there: another schema is another entry.
 """
 
 from __future__ import annotations
@@ -30,13 +36,18 @@ from earwitness.models.chat_parts import (
 from earwitness.models.http import Body, HttpCaller
 from earwitness.models.openai_reply import to_json
 from earwitness.models.options import Option, read_options
-from earwitness.models.protocols import Limits, Message, Reply, Request
+from earwitness.models.prices import text_tokens
+from earwitness.models.protocols import Limits, Message, Prompt, Reply, Request
 from earwitness.models.redaction import Redactor
 
 ANTHROPIC_URL = "https://api.anthropic.com/v1"
 API_VERSION = "2023-06-01"
 _KEY_VARIABLES = {"api.anthropic.com": "ANTHROPIC_API_KEY"}
 _TOOL = "answer"
+LEAST_CACHED_TOKENS = 512
+"""The smallest that any of the models keeps; below it a mark would say nothing."""
+CACHE_READ = 0.1
+"""What a token read from the cache costs at most, as a part of the input price ("Pricing", November 2026)."""
 
 OPTIONS: tuple[Option, ...] = (
     *service_options(ANTHROPIC_URL, "ANTHROPIC_API_KEY", "Anthropic"),
@@ -50,6 +61,13 @@ OPTIONS: tuple[Option, ...] = (
         "how a form is forced where one is asked: json_schema, tool (a call the model must make) or none",
         "json_schema",
         choices=("json_schema", "tool", "none"),
+    ),
+    Option(
+        "cache",
+        "text",
+        "how long the service keeps the instructions that all calls share, at a lower price: off, 5m or 1h",
+        "5m",
+        choices=("off", "5m", "1h"),
     ),
     TIMEOUT,
     *PRICES,
@@ -86,7 +104,7 @@ class AnthropicChat:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """All that may change an answer; the key and the time-out do not."""
+        """All that may change an answer; the key, the time-out and the cache do not."""
         names = (*_SENT, "thinking_budget", "effort", "structured", "extra")
         settings = {name: self._values[name] for name in names if self._values[name] is not None}
         settings["server"] = self._values["server"] or self._url
@@ -158,7 +176,7 @@ class AnthropicChat:
             hint=key_hint(self._key_variable),
             tool=_TOOL if form == "tool" else "",
         )
-        return with_price(reply, self._values)
+        return with_price(reply, self._values, cached=CACHE_READ)
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -169,6 +187,15 @@ class AnthropicChat:
         if self._key:
             headers["x-api-key"] = self._key
         return headers
+
+    def _kept(self, system: str) -> str | list[dict[str, Any]]:
+        """The system's words, marked as the end of what is worth keeping where they are long enough."""
+        life = self._values["cache"]
+        if life == "off" or text_tokens(Prompt(system)) < LEAST_CACHED_TOKENS:
+            return system
+        # Five minutes is what the service takes a mark without a time for.
+        mark = {"type": "ephemeral", **({"ttl": life} if life != "5m" else {})}
+        return [{"type": "text", "text": system, "cache_control": mark}]
 
     def _fields(self, messages: Sequence[Message]) -> dict[str, Any]:
         values = self._values
@@ -182,7 +209,7 @@ class AnthropicChat:
         }
         system = "\n\n".join(message.text for message in messages if message.role == "system")
         if system:
-            fields["system"] = system
+            fields["system"] = self._kept(system)
         fields |= {name: values[name] for name in _SENT if values[name] is not None}
         if values["thinking_budget"] is not None:
             fields["thinking"] = {"type": "enabled", "budget_tokens": values["thinking_budget"]}

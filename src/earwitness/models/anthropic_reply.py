@@ -1,6 +1,7 @@
 """Reading the answer of Anthropic's Messages API, whatever it turns out to be.
 
-Documented form: Claude API reference "Messages", "Handling stop reasons" and "Errors", as of November 2026.
+Documented form: Claude API reference "Messages", "Handling stop reasons", "Prompt caching" (usage) and "Errors", as of
+November 2026.
 """
 
 from __future__ import annotations
@@ -95,11 +96,17 @@ def _usage(usage: Any) -> tuple[Usage, dict[str, Any]]:
         count_or_none(usage.get(name))
         for name in ("cache_creation_input_tokens", "cache_read_input_tokens")
     )
+    by_life = usage.get("cache_creation")
+    by_life = by_life if isinstance(by_life, dict) else {}
+    hour = count_or_none(by_life.get("ephemeral_1h_input_tokens"))
     details = {
         name: count
-        for name, count in (("cache_written_tokens", written), ("cached_tokens", read))
+        for name, count in (
+            ("cached_tokens", read),
+            ("cache_written_tokens", written),
+            ("cache_written_1h_tokens", hour),
+        )
         if count
     }
     total = None if given is None else given + (written or 0) + (read or 0)
-    output = count_or_none(usage.get("output_tokens"))
-    return Usage(total, output, cached_tokens=details.get("cached_tokens")), details
+    return Usage(total, count_or_none(usage.get("output_tokens")), **details), dict(details)

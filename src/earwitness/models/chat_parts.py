@@ -11,6 +11,7 @@ from earwitness.errors import ModelError, UsageError
 from earwitness.models.http import checked_url, is_loopback, read_key
 from earwitness.models.options import Option
 from earwitness.models.payload import Payload
+from earwitness.models.prices import Price
 from earwitness.models.protocols import Prompt, Reply, Request
 
 TIMEOUT = Option(
@@ -43,6 +44,11 @@ STRUCTURED = Option(
     "none",
     choices=("none", "json_schema", "json_object"),
 )
+CACHE_WRITE, CACHE_WRITE_1H = 1.25, 2.0
+"""What a token written to a prompt cache costs, for minutes and for an hour, as parts of the input price.
+
+Anthropic, "Prompt caching", and OpenAI, "Prompt caching" (GPT-5.6 and later; older models report no writes), November 2026.
+"""
 LONGEST = Option("max_seconds", "number", "longest clip the model takes, in seconds", least=0.0)
 
 
@@ -139,16 +145,24 @@ def refuse_fields(full: str, extra: Mapping[str, Any] | None, reserved: set[str]
         )
 
 
-def with_price(reply: Reply, values: Mapping[str, Any]) -> Reply:
-    """The reply with its cost counted from ``price_in`` and ``price_out``, where the service states none."""
-    usage = reply.usage
+def with_price(reply: Reply, values: Mapping[str, Any], cached: float = 1.0) -> Reply:
+    """The reply with its cost counted from ``price_in`` and ``price_out``, where the service states none.
+
+    Parameters
+    ----------
+    cached: what a token read from a cache costs, as a part of ``price_in``.
+    """
     price_in, price_out = values["price_in"], values["price_out"]
-    if usage.cost_usd is not None or price_in is None or price_out is None:
+    if reply.usage.cost_usd is not None or price_in is None or price_out is None:
         return reply
-    if usage.input_tokens is None or usage.output_tokens is None:
-        return reply
-    cost = (usage.input_tokens * price_in + usage.output_tokens * price_out) / 1e6
-    return replace(reply, usage=replace(usage, cost_usd=float(cost)))
+    price = Price(
+        input=price_in,
+        output=price_out,
+        cached_input=price_in * cached,
+        cache_write=price_in * CACHE_WRITE,
+        cache_write_1h=price_in * CACHE_WRITE_1H,
+    )
+    return replace(reply, usage=replace(reply.usage, cost_usd=price.of(reply.usage, 0.0)))
 
 
 def with_stimulus(reply: Reply, payload: Payload | None, **more: Any) -> Reply:

@@ -35,7 +35,8 @@ from earwitness.models.chat_parts import (
     with_price,
     with_stimulus,
 )
-from earwitness.models.http import Body, HttpCaller
+from earwitness.models.http import Body, HttpAnswer, HttpCaller
+from earwitness.models.openai_cache import CACHE, cache_choice, cache_fields, ends_shared_part
 from earwitness.models.openai_reply import read_reply, to_json
 from earwitness.models.options import LIMIT_OPTIONS, Option, limits_from, read_options
 from earwitness.models.payload import Payload, encode_stimulus
@@ -95,6 +96,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     STRUCTURED,
     Option("stream", "yes/no", "receive the answer as a stream, for services that give no other"),
+    CACHE,
     TIMEOUT,
     *PRICES,
     EXTRA,
@@ -135,7 +137,7 @@ class OpenAIChat:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """All that may change an answer; the key and the time-out do not."""
+        """All that may change an answer; the key, the time-out and the cache do not."""
         values = self._values
         settings = {name: values[name] for name in _SENT if values[name] is not None}
         settings["server"] = values["server"] or self._url
@@ -169,6 +171,16 @@ class OpenAIChat:
         ------
         ModelError: there is no reply.
         """
+        body, payload = await self.question(request)
+        return with_stimulus(await self._call(body, request.idempotency_key), payload)
+
+    async def question(self, request: Request) -> tuple[Body, Payload | None]:
+        """The body that asks a question, and what was made of its clip.
+
+        Raises
+        ------
+        ModelError: the clip cannot be read or encoded.
+        """
         payload = None
         if request.audio is not None:
             payload = await stimulus(self.name, request, self.limits, self._values["prefer"])
@@ -184,11 +196,20 @@ class OpenAIChat:
         messages.append({"role": "user", "content": content})
         text = to_json(self._fields(messages, asked_schema(request.prompt)))
         if payload is None:
-            body = Body("application/json", text.encode())
-        else:
-            before, _, after = text.partition(mark)
-            body = Body("application/json", before.encode(), payload.data, after.encode())
-        return with_stimulus(await self._call(body, request.idempotency_key), payload)
+            return Body("application/json", text.encode()), None
+        before, _, after = text.partition(mark)
+        return Body("application/json", before.encode(), payload.data, after.encode()), payload
+
+    def read(self, answer: HttpAnswer) -> Reply:
+        """The reply in an answer, with its cost where prices are given.
+
+        Raises
+        ------
+        ModelError: there is none in it.
+        """
+        hint = key_hint(self._key_variable)
+        reply = read_reply(self.name, answer, self._caller.redact, hint=hint)
+        return with_price(reply, self._values)
 
     async def complete(
         self, messages: Sequence[Message], schema: Mapping[str, Any] | None = None
@@ -213,10 +234,8 @@ class OpenAIChat:
             headers["Authorization"] = f"Bearer {self._key}"
         if idempotency_key:
             headers["Idempotency-Key"] = idempotency_key
-        answer = await self._caller.send("POST", f"{self._url}/chat/completions", headers, body)
-        hint = key_hint(self._key_variable)
-        return with_price(
-            read_reply(self.name, answer, self._caller.redact, hint=hint), self._values
+        return self.read(
+            await self._caller.send("POST", f"{self._url}/chat/completions", headers, body)
         )
 
     def _audio_part(self, payload: Payload, data: str) -> dict[str, Any]:
@@ -234,7 +253,13 @@ class OpenAIChat:
         self, messages: list[dict[str, Any]], schema: Mapping[str, Any] | None
     ) -> dict[str, Any]:
         values = self._values
+        system = messages[0]["content"] if messages and messages[0]["role"] == "system" else None
+        mark = ends_shared_part(values["cache"], system)
+        if mark:
+            shared = {"role": "system", "content": [{"type": "text", "text": system, **mark}]}
+            messages = [shared, *messages[1:]]
         fields: dict[str, Any] = {"model": self._model, "messages": messages}
+        fields |= cache_fields(values["cache"], system)
         fields |= {name: values[name] for name in _SENT if values[name] is not None}
         if values["modalities"]:
             fields["modalities"] = list(values["modalities"])
@@ -283,6 +308,7 @@ def open(name: str, options: Mapping[str, Any]) -> OpenAIChat:  # noqa: A001
     refuse_fields(full, values["extra"], {"model", "messages"})
     # The service answers in streams alone, and wants a data: prefix before base64.
     stream_only = host in _DASHSCOPE or host.endswith(_DASHSCOPE_WORKSPACES)
+    values["cache"] = cache_choice(values["cache"], url)
     if values["stream"] is None:
         values["stream"] = stream_only
     if values["audio_form"] is None:

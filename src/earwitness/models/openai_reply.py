@@ -281,6 +281,7 @@ def _usage(usage: Any) -> tuple[Usage, dict[str, Any]]:
     for outer, inner, name in (
         ("prompt_tokens_details", "audio_tokens", "audio_tokens"),
         ("prompt_tokens_details", "cached_tokens", "cached_tokens"),
+        ("prompt_tokens_details", "cache_write_tokens", "cache_written_tokens"),
         ("completion_tokens_details", "reasoning_tokens", "reasoning_tokens"),
     ):
         holder = usage.get(outer)
@@ -294,6 +295,7 @@ def _usage(usage: Any) -> tuple[Usage, dict[str, Any]]:
             cost_usd=_amount(usage.get("cost")),
             audio_tokens=details.get("audio_tokens"),
             cached_tokens=details.get("cached_tokens"),
+            cache_written_tokens=details.get("cache_written_tokens"),
         ),
         details,
     )

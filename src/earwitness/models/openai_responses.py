@@ -35,6 +35,7 @@ from earwitness.models.http import (
     is_blocked,
     parsed,
 )
+from earwitness.models.openai_cache import CACHE, cache_choice, cache_fields, ends_shared_part
 from earwitness.models.openai_reply import (
     bad_reply,
     count_or_none,
@@ -66,6 +67,7 @@ OPTIONS: tuple[Option, ...] = (
         "json_schema",
         choices=("json_schema", "json_object", "none"),
     ),
+    CACHE,
     TIMEOUT,
     *PRICES,
     EXTRA,
@@ -102,7 +104,7 @@ class OpenAIResponses:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """All that may change an answer; the key and the time-out do not."""
+        """All that may change an answer; the key, the time-out and the cache do not."""
         names = (*_SENT, "reasoning_effort", "verbosity", "structured", "extra")
         settings = {name: self._values[name] for name in names if self._values[name] is not None}
         settings["server"] = self._values["server"] or self._url
@@ -190,8 +192,14 @@ class OpenAIResponses:
             ],
         }
         system = "\n\n".join(message.text for message in messages if message.role == "system")
-        if system:
+        mark = ends_shared_part(values["cache"], system)
+        if mark:
+            # Instructions are plain text, which has no place for a mark.
+            shared = {"type": "input_text", "text": system, **mark}
+            fields["input"].insert(0, {"role": "system", "content": [shared]})
+        elif system:
             fields["instructions"] = system
+        fields |= cache_fields(values["cache"], system)
         fields |= {name: values[name] for name in _SENT if values[name] is not None}
         if values["reasoning_effort"]:
             fields["reasoning"] = {"effort": values["reasoning_effort"]}
@@ -302,19 +310,21 @@ def _usage(usage: Any) -> tuple[Usage, dict[str, Any]]:
     if not isinstance(usage, dict):
         return Usage(), {}
     counts = {}
-    for outer, inner in (
-        ("input_tokens_details", "cached_tokens"),
-        ("output_tokens_details", "reasoning_tokens"),
+    for outer, inner, name in (
+        ("input_tokens_details", "cached_tokens", "cached_tokens"),
+        ("input_tokens_details", "cache_write_tokens", "cache_written_tokens"),
+        ("output_tokens_details", "reasoning_tokens", "reasoning_tokens"),
     ):
         holder = usage.get(outer)
         count = count_or_none(holder.get(inner)) if isinstance(holder, dict) else None
         if count is not None:
-            counts[inner] = count
+            counts[name] = count
     return (
         Usage(
             count_or_none(usage.get("input_tokens")),
             count_or_none(usage.get("output_tokens")),
             cached_tokens=counts.get("cached_tokens"),
+            cache_written_tokens=counts.get("cache_written_tokens"),
         ),
         counts,
     )
@@ -336,6 +346,7 @@ def open(name: str, options: Mapping[str, Any]) -> OpenAIResponses:  # noqa: A00
     values = read_options(full, options, OPTIONS)
     url = service_address(full, values["base_url"], ends="/responses")
     refuse_fields(full, values["extra"], {"model", "input", "instructions"})
+    values["cache"] = cache_choice(values["cache"], url)
     variable, key = service_key(full, url, values["api_key_env"], _KEY_VARIABLES)
     return OpenAIResponses(
         name=full,

@@ -30,9 +30,11 @@ AUDIO_TOKENS_S = 25.0
 class Price:
     """What a model costs, in US dollars.
 
-    ``input``, ``output``, ``audio_input`` and ``cached_input`` per million tokens (the last two as ``input`` where
-    they are None), ``audio_minute`` per minute of audio sent, ``call`` per call. ``audio_tokens_s`` and
-    ``reply_tokens`` are what estimates reckon with. ``source`` and ``as_of`` say where it is from.
+    ``input``, ``output``, ``audio_input``, ``cached_input`` (read from a prompt cache), ``cache_write`` and
+    ``cache_write_1h`` (written to one, for minutes and for an hour) per million tokens; where they are None, tokens cost
+    what ``input`` does, and those of an hour what ``cache_write`` does. ``audio_minute`` per minute of audio sent,
+    ``call`` per call. ``audio_tokens_s`` and ``reply_tokens`` are what estimates reckon with. ``source`` and ``as_of`` say
+    where it is from.
     """
 
     input: float = 0.0
@@ -41,6 +43,8 @@ class Price:
     call: float = 0.0
     audio_input: float | None = None
     cached_input: float | None = None
+    cache_write: float | None = None
+    cache_write_1h: float | None = None
     audio_tokens_s: float = AUDIO_TOKENS_S
     reply_tokens: int = REPLY_TOKENS
     source: str = field(default="", compare=False)
@@ -50,7 +54,8 @@ class Price:
     def is_free(self) -> bool:
         """Whether nothing is charged at all."""
         return not any(
-            (self.input, self.output, self.audio_minute, self.call, self.audio_input, self.cached_input)
+            (self.input, self.output, self.audio_minute, self.call, self.audio_input, self.cached_input,
+             self.cache_write, self.cache_write_1h)
         )  # fmt: skip
 
     def of(self, usage: Usage, audio_seconds: float) -> float | None:
@@ -67,6 +72,9 @@ class Price:
         >>> Price(input=2.5, audio_input=32.0, output=10.0).of(
         ...     Usage(input_tokens=1_100, output_tokens=10, audio_tokens=1_000), 100.0)
         0.03235
+        >>> Price(input=4.0, output=0.0, cached_input=0.2, cache_write=5.0).of(
+        ...     Usage(1_000, 0, cached_tokens=500, cache_written_tokens=100), 0.0)
+        0.0022
         """
         if usage.cost_usd is not None:
             return usage.cost_usd
@@ -81,15 +89,24 @@ class Price:
             told = usage.audio_tokens
             audio = round(audio_seconds * self.audio_tokens_s) if told is None else told
         audio = min(audio, total)
-        cached = 0 if self.cached_input is None else min(usage.cached_tokens or 0, total)
-        # A cached token may be of audio: taken off the words first, which counts on the dear side.
+        cached = min(usage.cached_tokens or 0, total)
+        written = min(usage.cache_written_tokens or 0, total - cached)
+        hour = min(usage.cache_written_1h_tokens or 0, written)
+        write = self.input if self.cache_write is None else self.cache_write
+        apart = [
+            (cached, self.input if self.cached_input is None else self.cached_input),
+            (written - hour, write),
+            (hour, write if self.cache_write_1h is None else self.cache_write_1h),
+        ]
+        # Tokens with a price of their own may be of audio: taken off the words first, which counts on the dear side.
+        taken = sum(count for count, price in apart if price != self.input)
         words = total - audio
-        audio -= max(cached - words, 0)
-        words = max(words - cached, 0)
+        audio -= max(taken - words, 0)
+        words = max(words - taken, 0)
         cost = (
             words * self.input
             + audio * (self.audio_input or 0.0)
-            + cached * (self.cached_input or 0.0)
+            + sum(count * price for count, price in apart if price != self.input)
             + usage.output_tokens * self.output
         )
         return cost / 1e6 + fixed
@@ -106,7 +123,10 @@ class Price:
         reply = self.reply_tokens if most_tokens is None else min(most_tokens, self.reply_tokens)
         audio = audio_seconds * self.audio_tokens_s
         audio_price = self.input if self.audio_input is None else self.audio_input
-        tokens = text_tokens(prompt) * self.input + audio * audio_price + reply * self.output
+        # What is the same for every call may be written to a cache by this one.
+        system = text_tokens(Prompt("", prompt.system)) * max(self.input, self.cache_write or 0.0)
+        user = text_tokens(Prompt(prompt.user)) * self.input
+        tokens = system + user + audio * audio_price + reply * self.output
         return tokens / 1e6 + audio_seconds / 60 * self.audio_minute + self.call
 
 
@@ -118,7 +138,8 @@ def text_tokens(prompt: Prompt) -> float:
 
 
 _AMOUNTS = (
-    "input", "output", "audio_minute", "call", "audio_input", "cached_input", "audio_tokens_s", "reply_tokens",
+    "input", "output", "audio_minute", "call", "audio_input", "cached_input", "cache_write", "cache_write_1h",
+    "audio_tokens_s", "reply_tokens",
 )  # fmt: skip
 
 

@@ -83,7 +83,8 @@ class Request:
 class Usage:
     """What a call consumed, as the provider reports it; None where it does not say.
 
-    ``audio_tokens`` and ``cached_tokens`` are parts of ``input_tokens`` that services price apart.
+    ``audio_tokens``, ``cached_tokens`` (read from a prompt cache) and ``cache_written_tokens`` (written to one) are parts
+    of ``input_tokens`` that services price apart; ``cache_written_1h_tokens`` are those written for an hour among the last.
     """
 
     input_tokens: int | None = None
@@ -92,6 +93,8 @@ class Usage:
     cost_usd: float | None = None
     audio_tokens: int | None = None
     cached_tokens: int | None = None
+    cache_written_tokens: int | None = None
+    cache_written_1h_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
