@@ -172,6 +172,8 @@ def usage_words(meter: Meter) -> list[str]:
     if not meter.calls:
         return []
     words = [f"{meter.calls} calls", f"{meter.input_tokens:,}+{meter.output_tokens:,} tokens"]
+    if meter.cached_tokens:
+        words.append(f"{meter.cached_tokens:,} of them from a cache")
     if meter.cost_usd:
         words.append(f"{meter.cost_usd:.4f} USD")
     return words

@@ -203,6 +203,7 @@ def finish(
             "calls": meter.calls,
             "input_tokens": meter.input_tokens,
             "output_tokens": meter.output_tokens,
+            "cached_tokens": meter.cached_tokens,
             "cost_usd": round(meter.cost_usd, 6),
             "acceptance": table.to_json(),
         }

@@ -11,7 +11,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from earwitness.errors import UsageError
 from earwitness.models.adapter import AdapterInfo
@@ -36,13 +36,16 @@ from earwitness.models.chat_parts import (
 from earwitness.models.google_files import Files, Uploaded
 from earwitness.models.google_reply import read_generated
 from earwitness.models.google_schema import response_schema
-from earwitness.models.http import Body, HttpCaller
+from earwitness.models.http import Body, HttpAnswer, HttpCaller
 from earwitness.models.openai_chat import stimulus
 from earwitness.models.openai_reply import to_json
 from earwitness.models.options import LIMIT_OPTIONS, Option, limits_from, read_options
 from earwitness.models.payload import Payload
 from earwitness.models.protocols import Limits, Message, Reply, Request
 from earwitness.models.redaction import Redactor
+
+if TYPE_CHECKING:
+    from earwitness.models.google_batch import GoogleBatches
 
 GOOGLE_URL = "https://generativelanguage.googleapis.com/v1beta"
 _KEY_VARIABLES = {"generativelanguage.googleapis.com": "GEMINI_API_KEY"}
@@ -119,6 +122,15 @@ _SAMPLING = {
 _SAFETY_CATEGORIES = ("HARASSMENT", "HATE_SPEECH", "SEXUALLY_EXPLICIT", "DANGEROUS_CONTENT")
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The body that asks a question, what was made of its clip, and the file where that was uploaded."""
+
+    body: Body
+    payload: Payload | None = None
+    file: Uploaded | None = None
+
+
 @dataclass(eq=False)
 class GoogleChat:
     """A Gemini model. Use :func:`open` to make one."""
@@ -170,6 +182,24 @@ class GoogleChat:
         ------
         ModelError: there is no reply.
         """
+        question = await self.question(request)
+        deleted = False
+        try:
+            reply = await self._call(question.body)
+        finally:
+            if question.file is not None:
+                deleted = await self.forget(question.file.name)
+        if question.file is None:
+            return with_stimulus(reply, question.payload)
+        return with_stimulus(reply, question.payload, uploaded=True, deleted=deleted)
+
+    async def question(self, request: Request) -> Question:
+        """What asks a question, with its audio in it or, where that is too large, uploaded first.
+
+        Raises
+        ------
+        ModelError: the audio cannot be read or uploaded.
+        """
         payload = None
         if request.audio is not None:
             payload = await stimulus(self.name, request, self.limits, self._values["prefer"])
@@ -183,20 +213,32 @@ class GoogleChat:
         schema = asked_schema(request.prompt)
         text = to_json(self._fields(self._turn(words, sound), system, schema))
         if payload is None:
-            return await self._call(Body("application/json", text.encode()))
+            return Question(Body("application/json", text.encode()))
         before, _, after = text.partition(mark)
         body = Body("application/json", before.encode(), payload.data, after.encode())
         if body.length <= self._values["inline_bytes"]:
-            return with_stimulus(await self._call(body), payload)
-        files = self._files()
-        file = await files.upload(payload.data, _media_type(payload))
-        try:
-            sound = {"fileData": {"mimeType": _media_type(payload), "fileUri": file.uri}}
-            text = to_json(self._fields(self._turn(words, sound), system, schema))
-            reply = await self._call(Body("application/json", text.encode()))
-        finally:
-            deleted = await self._forget(files, file)
-        return with_stimulus(reply, payload, uploaded=True, deleted=deleted)
+            return Question(body, payload)
+        file = await self.files().upload(payload.data, _media_type(payload))
+        sound = {"fileData": {"mimeType": _media_type(payload), "fileUri": file.uri}}
+        text = to_json(self._fields(self._turn(words, sound), system, schema))
+        return Question(Body("application/json", text.encode()), payload, file)
+
+    def read(self, answer: HttpAnswer) -> Reply:
+        """The reply in an answer, with its cost where prices are given.
+
+        Raises
+        ------
+        ModelError: there is none in it.
+        """
+        hint = key_hint(self._key_variable)
+        reply = read_generated(self.name, answer, self._caller.redact, hint=hint)
+        return with_price(reply, self._values)
+
+    def batches(self) -> GoogleBatches:
+        """The Batch API of this model."""
+        from earwitness.models.google_batch import GoogleBatches
+
+        return GoogleBatches(self, self._caller, self._url, self._model, key_hint(self._key_variable))
 
     async def complete(
         self, messages: Sequence[Message], schema: Mapping[str, Any] | None = None
@@ -223,16 +265,19 @@ class GoogleChat:
         """Close the connections."""
         await self._caller.aclose()
 
-    async def _forget(self, files: Files, file: Uploaded) -> bool:
-        return False if self._values["keep_files"] else await files.delete(file)
+    async def forget(self, name: str) -> bool:
+        """Delete an uploaded clip, unless it is to be kept; False where it is still there."""
+        return False if self._values["keep_files"] else await self.files().delete(name)
 
-    def _files(self) -> Files:
+    def files(self) -> Files:
+        """The Files API, as this model's key may use it."""
         return Files(
-            self.name, self._url, self._headers(), self._caller, self._values["timeout_s"],
+            self.name, self._url, self.headers(), self._caller, self._values["timeout_s"],
             key_hint(self._key_variable),
         )  # fmt: skip
 
-    def _headers(self) -> dict[str, str]:
+    def headers(self) -> dict[str, str]:
+        """Headers of a call, the key among them."""
         headers = {"Accept": "application/json"}
         if self._key:
             headers["x-goog-api-key"] = self._key
@@ -240,10 +285,7 @@ class GoogleChat:
 
     async def _call(self, body: Body) -> Reply:
         url = f"{self._url}/models/{self._model}:generateContent"
-        answer = await self._caller.send("POST", url, self._headers(), body)
-        hint = key_hint(self._key_variable)
-        reply = read_generated(self.name, answer, self._caller.redact, hint=hint)
-        return with_price(reply, self._values)
+        return self.read(await self._caller.send("POST", url, self.headers(), body))
 
     def _turn(self, words: dict[str, Any], sound: dict[str, Any] | None) -> list[dict[str, Any]]:
         parts = [words]

@@ -49,27 +49,35 @@ class Files:
     wait_s: float
     hint: str = ""
 
-    async def upload(self, data: bytes, media_type: str) -> Uploaded:
+    async def upload(
+        self, data: bytes | Body, media_type: str, *, within_s: float | None = None
+    ) -> Uploaded:
         """Send a file and wait until it can be used.
+
+        Parameters
+        ----------
+        data: the file, or a body that reads it as it is sent.
+        within_s: time for the sending, for large files.
 
         Raises
         ------
         ModelError: it was not taken, or did not become ready in time.
         """
+        body = data if isinstance(data, Body) else Body(media_type, b"", data, as_base64=False)
         try:
-            return await self._upload(data, media_type)
+            return await self._upload(body, media_type, within_s)
         except ModelError as error:
             raise unpaid(error) from None
 
-    async def delete(self, file: Uploaded) -> bool:
+    async def delete(self, name: str) -> bool:
         """Delete a file; False where that failed, and the service will do it after 48 hours."""
         try:
-            answer = await self.caller.send("DELETE", self._address(file.name), self.headers)
+            answer = await self.caller.send("DELETE", self._address(name), self.headers)
         except ModelError:
             return False
         return 200 <= answer.status < 300
 
-    async def _upload(self, data: bytes, media_type: str) -> Uploaded:
+    async def _upload(self, body: Body, media_type: str, within_s: float | None) -> Uploaded:
         parts = urlsplit(self.base_url)
         start = f"{parts.scheme}://{parts.netloc}/upload{parts.path}/files"
         # A name of no meaning: what a clip is called stays here.
@@ -81,7 +89,7 @@ class Files:
                 **self.headers,
                 "X-Goog-Upload-Protocol": "resumable",
                 "X-Goog-Upload-Command": "start",
-                "X-Goog-Upload-Header-Content-Length": str(len(data)),
+                "X-Goog-Upload-Header-Content-Length": str(body.length),
                 "X-Goog-Upload-Header-Content-Type": media_type,
             },
             Body("application/json", about.encode()),
@@ -95,7 +103,8 @@ class Files:
             "POST",
             place,
             {"X-Goog-Upload-Offset": "0", "X-Goog-Upload-Command": "upload, finalize"},
-            Body(media_type, b"", data, as_base64=False),
+            body,
+            within_s=within_s,
         )
         file = self._file(answer, wrapped=True)
         return await self._ready(answer, file)

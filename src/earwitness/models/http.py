@@ -17,7 +17,7 @@ import ssl
 import time
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from earwitness.errors import ModelError, UsageError
@@ -114,6 +114,31 @@ class Body:
         self.sent = True
 
 
+class FileBody(Body):
+    """A body that is read from an open file piece by piece, between ``before`` and ``after``."""
+
+    def __init__(
+        self, media_type: str, before: bytes, file: IO[bytes], size: int, after: bytes = b""
+    ) -> None:
+        super().__init__(media_type, before, after=after, as_base64=False)
+        self._file = file
+        self._size = size
+
+    @property
+    def length(self) -> int:
+        return super().length + self._size
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        self._file.seek(0)
+        yield self._before
+        left = self._size
+        while left > 0 and (piece := self._file.read(min(RAW_CHUNK_BYTES, left))):
+            left -= len(piece)
+            yield piece
+        yield self._after
+        self.sent = True
+
+
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
     """Status, headers (lower-case names) and body of an answer, with the seconds it took."""
@@ -150,9 +175,22 @@ class HttpCaller:
     _loop: asyncio.AbstractEventLoop | None = field(default=None, repr=False)
 
     async def send(
-        self, method: str, url: str, headers: Mapping[str, str], body: Body | None = None
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: Body | None = None,
+        *,
+        sink: IO[bytes] | None = None,
+        within_s: float | None = None,
     ) -> HttpAnswer:
         """Make one call.
+
+        Parameters
+        ----------
+        sink: where a good answer's body goes as it comes, however large; the answer's own body is empty then.
+        within_s: time for the whole call instead of ``timeout_s``, for large files. Silence is still waited for no
+            longer than ``timeout_s``.
 
         Raises
         ------
@@ -164,6 +202,7 @@ class HttpCaller:
         if body is not None:
             given |= {"Content-Type": body.media_type, "Content-Length": str(body.length)}
         client = self._opened(url)
+        longest_s = self.timeout_s if within_s is None else within_s
         began = time.perf_counter()
 
         def failed(
@@ -180,10 +219,13 @@ class HttpCaller:
 
         try:
             async with (
-                asyncio.timeout(self.timeout_s),
+                asyncio.timeout(longest_s),
                 client.stream(method, url, headers=given, content=body) as answer,
             ):
-                data = await _read(answer)
+                if sink is not None and answer.is_success:
+                    data = await _pour(answer, sink)
+                else:
+                    data = await _read(answer)
                 seconds = time.perf_counter() - began
                 return HttpAnswer(
                     answer.status_code,
@@ -200,7 +242,7 @@ class HttpCaller:
             ) from None
         except (TimeoutError, httpx.ReadTimeout, httpx.WriteTimeout):
             raise failed(
-                f"no complete answer within {self.timeout_s:g} s", "timeout", paid=True
+                f"no complete answer within {longest_s:g} s", "timeout", paid=True
             ) from None
         except (httpx.ConnectTimeout, httpx.PoolTimeout):
             raise failed(f"no connection to {place_of(url)} in time", "connection") from None
@@ -261,6 +303,12 @@ async def _read(answer: httpx.Response) -> bytes:
             raise _TooMuchError
         pieces.append(piece)
     return b"".join(pieces)
+
+
+async def _pour(answer: httpx.Response, sink: IO[bytes]) -> bytes:
+    async for piece in answer.aiter_bytes():
+        sink.write(piece)
+    return b""
 
 
 def _user_agent() -> str:

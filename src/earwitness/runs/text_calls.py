@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from earwitness.models.pace import Pace
+from earwitness.models.prices import load_prices
 from earwitness.models.protocols import Limits, Reply, Request
 from earwitness.models.registry import DeclaredTextModel
 from earwitness.runs.items import Item, reply_key
@@ -25,6 +26,8 @@ class Meter:
     replies: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
+    """Read from a prompt cache; part of ``input_tokens``."""
     cost_usd: float = 0.0
     waiting: str = ""
     stopped: str | None = None
@@ -50,6 +53,7 @@ class TextCaller:
     Parameters
     ----------
     ledger: open for writing; may be shared by several callers.
+    settings: without a price, that of the table that ships is taken, where it has one.
     others: ledgers that may hold replies too, such as those of shards.
     """
 
@@ -66,7 +70,10 @@ class TextCaller:
         self.meter = meter or Meter()
         self._ledger = ledger
         self._others = tuple(others)
-        self._settings = settings or RunnerSettings()
+        given = settings or RunnerSettings()
+        # What a price table knows is as good as a price that is given.
+        price = given.price or load_prices().price_of(model.name, model.settings)
+        self._settings = replace(given, price=price)
         self._checked = False
 
     async def ask(
@@ -180,6 +187,7 @@ class _Metered:
         self._meter.replies += 1
         self._meter.input_tokens += reply.usage.input_tokens or 0
         self._meter.output_tokens += reply.usage.output_tokens or 0
+        self._meter.cached_tokens += reply.usage.cached_tokens or 0
         return reply
 
     async def aclose(self) -> None:
