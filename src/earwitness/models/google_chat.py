@@ -238,7 +238,9 @@ class GoogleChat:
         """The Batch API of this model."""
         from earwitness.models.google_batch import GoogleBatches
 
-        return GoogleBatches(self, self._caller, self._url, self._model, key_hint(self._key_variable))
+        return GoogleBatches(
+            self, self._caller, self._url, self._model, key_hint(self._key_variable)
+        )
 
     async def complete(
         self, messages: Sequence[Message], schema: Mapping[str, Any] | None = None

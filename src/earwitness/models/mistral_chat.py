@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from earwitness.models.adapter import AdapterInfo
 from earwitness.models.chat_parts import (
@@ -20,6 +20,7 @@ from earwitness.models.chat_parts import (
     SAMPLING,
     STRUCTURED,
     TIMEOUT,
+    key_hint,
     refuse_fields,
     service_address,
     service_key,
@@ -31,6 +32,9 @@ from earwitness.models.options import LIMIT_OPTIONS, Option, limits_from, read_o
 from earwitness.models.payload import Payload
 from earwitness.models.protocols import Limits
 from earwitness.models.redaction import Redactor
+
+if TYPE_CHECKING:
+    from earwitness.models.mistral_batch import MistralBatches
 
 MISTRAL_URL = "https://api.mistral.ai/v1"
 _KEY_VARIABLES = {"api.mistral.ai": "MISTRAL_API_KEY"}
@@ -78,6 +82,14 @@ class MistralChat(OpenAIChat):
         if self.limits.rates:
             settings["rates"] = list(self.limits.rates)
         return settings
+
+    def batches(self) -> MistralBatches:
+        """The batch API of this model."""
+        from earwitness.models.mistral_batch import MistralBatches
+
+        return MistralBatches(
+            self, self._caller, self._url, self._model, key_hint(self._key_variable)
+        )
 
     def _audio_part(self, payload: Payload, data: str) -> dict[str, Any]:
         del payload  # The service looks at the bytes, and has no field for a format.

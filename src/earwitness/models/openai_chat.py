@@ -228,10 +228,15 @@ class OpenAIChat:
         """Close the connections."""
         await self._caller.aclose()
 
-    async def _call(self, body: Body, idempotency_key: str | None) -> Reply:
+    def headers(self) -> dict[str, str]:
+        """Headers of a call, the key among them."""
         headers = {"Accept": "application/json"}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
+        return headers
+
+    async def _call(self, body: Body, idempotency_key: str | None) -> Reply:
+        headers = self.headers()
         if idempotency_key:
             headers["Idempotency-Key"] = idempotency_key
         return self.read(

@@ -18,6 +18,7 @@ from typing import Any
 
 from earwitness.errors import DataError, UsageError
 from earwitness.models.adapter import AdapterInfo
+from earwitness.models.batching import BatchApi
 from earwitness.models.options import parse_options
 from earwitness.models.pace import Pace, split_pace
 from earwitness.models.protocols import (
@@ -426,6 +427,11 @@ class _NamedModel:
     def preflight(self, requests: Sequence[Request]) -> None:
         if isinstance(self._model, Preflight):
             self._model.preflight(requests)
+
+    def batches(self) -> BatchApi | None:
+        """The batch API of the model behind the name, None where it has none."""
+        found = getattr(self._model, "batches", None)
+        return found() if callable(found) else None
 
     async def ask(self, request: Request) -> Reply:
         return await self._model.ask(request)

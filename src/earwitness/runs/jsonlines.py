@@ -245,6 +245,11 @@ class JsonLines:
         offset, self._end = self._end, self._end + len(encoded)
         return offset
 
+    def make_durable(self) -> None:
+        """Have the system put on the disk what was written; a loss of power cannot take it back then."""
+        if self._writer is not None:
+            os.fsync(self._writer)
+
     def read(self, offset: int) -> dict[str, Any]:
         """The line that begins at an offset."""
         self._reader.seek(offset)
