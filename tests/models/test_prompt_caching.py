@@ -203,3 +203,21 @@ def test_claude_writes_cost_what_the_reference_says(entry: Any) -> None:
     assert price.cache_write == pytest.approx(price.input * 1.25)
     assert price.cache_write_1h == pytest.approx(price.input * 2)
     assert 0 < price.cached_input <= price.input * 0.1 + 1e-9
+
+
+def test_a_text_role_is_priced_by_the_table_where_no_price_is_given(tmp_path: Path) -> None:
+    options = {"server": "https://api.anthropic.com/v1"}
+    with AnthropicServer() as server:
+        model = open_text_model("anthropic/claude-opus-5-5", {"base_url": server.url, **options})
+
+        async def run() -> float:
+            with Ledger(tmp_path / "l.jsonl") as ledger:
+                caller = TextCaller(model, ledger, RunnerSettings(concurrency=1))
+                await caller.ask(items(3))
+                await caller.aclose()
+                assert caller.meter.cached_tokens > 2_000
+                return caller.meter.cost_usd
+
+        spent = asyncio.run(run())
+    assert spent == pytest.approx(cost(tmp_path / "l.jsonl"))
+    assert spent > 0
