@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,10 @@ from earwitness.report.published import cares_table
 from earwitness.report.scene_audio import outlines, scene_audio
 from earwitness.report.scene_boards import SceneBoard, build_boards
 from earwitness.report.scene_corpora import Finder
-from earwitness.report.scene_models import findings
+from earwitness.report.scene_models import findings, grounding_lines
 from earwitness.runs.folder import find_runs
 from earwitness.tasks.cares_runs import answers_of
+from earwitness.tasks.grounding import GroundingScores
 from tests.report.reading import read
 
 
@@ -131,3 +133,16 @@ def test_the_whole_page(board: SceneBoard, tmp_path: Path) -> None:
     for word in (" nan ", "None", "undefined", "Infinity"):
         assert word not in text
     assert str(board.mixed.folder) not in text
+
+
+def test_with_few_scenes_nobody_is_called_deaf(board: SceneBoard) -> None:
+    scores = board.scores("grounding", "openai/perfect", "audio")
+    assert isinstance(scores, GroundingScores)
+    few = replace(scores, n_clusters=4, p_sign_flip=0.125)
+    assert grounding_lines(few)[0] == (
+        "Too few scenes to tell whether it hears them: yes to 100% of sounds and to 0% of the same moments without them"
+        " (p 0.125; 4 scenes can give no less than 0.125).",
+        False,
+    )
+    enough = replace(scores, n_clusters=6, p_sign_flip=0.2)
+    assert grounding_lines(enough)[0][0].startswith("Does not tell")

@@ -8,7 +8,7 @@ entry names one, its server match: a name served elsewhere is not the provider's
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from fnmatch import fnmatchcase
 from importlib import resources
@@ -33,8 +33,8 @@ class Price:
     ``input``, ``output``, ``audio_input``, ``cached_input`` (read from a prompt cache), ``cache_write`` and
     ``cache_write_1h`` (written to one, for minutes and for an hour) per million tokens; where they are None, tokens cost
     what ``input`` does, and those of an hour what ``cache_write`` does. ``audio_minute`` per minute of audio sent,
-    ``call`` per call. ``audio_tokens_s`` and ``reply_tokens`` are what estimates reckon with. ``source`` and ``as_of`` say
-    where it is from.
+    ``call`` per call. ``batch`` is the part of all this that a batch job costs (0.5: half). ``audio_tokens_s`` and
+    ``reply_tokens`` are what estimates reckon with. ``source`` and ``as_of`` say where it is from.
     """
 
     input: float = 0.0
@@ -45,6 +45,7 @@ class Price:
     cached_input: float | None = None
     cache_write: float | None = None
     cache_write_1h: float | None = None
+    batch: float = 1.0
     audio_tokens_s: float = AUDIO_TOKENS_S
     reply_tokens: int = REPLY_TOKENS
     source: str = field(default="", compare=False)
@@ -57,6 +58,20 @@ class Price:
             (self.input, self.output, self.audio_minute, self.call, self.audio_input, self.cached_input,
              self.cache_write, self.cache_write_1h)
         )  # fmt: skip
+
+    def batched(self) -> Price:
+        """The price of the same in a batch job; the same price where no other is known.
+
+        >>> Price(input=1.0, output=4.0, audio_minute=0.004, batch=0.5).batched()
+        Price(input=0.5, output=2.0, audio_minute=0.002, call=0.0, audio_input=None, cached_input=None, \
+cache_write=None, cache_write_1h=None, batch=1.0, audio_tokens_s=25.0, reply_tokens=500, source='', as_of='')
+        """
+        amounts = {
+            name: amount * self.batch
+            for name in _AMOUNTS
+            if name not in _NO_AMOUNTS and (amount := getattr(self, name)) is not None
+        }
+        return replace(self, **amounts, batch=1.0)
 
     def of(self, usage: Usage, audio_seconds: float) -> float | None:
         """Cost of one reply; the provider's own figure wins where it gives one.
@@ -139,8 +154,10 @@ def text_tokens(prompt: Prompt) -> float:
 
 _AMOUNTS = (
     "input", "output", "audio_minute", "call", "audio_input", "cached_input", "cache_write", "cache_write_1h",
-    "audio_tokens_s", "reply_tokens",
+    "batch", "audio_tokens_s", "reply_tokens",
 )  # fmt: skip
+_NO_AMOUNTS = frozenset({"batch", "audio_tokens_s", "reply_tokens"})
+"""Parts of a price that are no dollars."""
 
 
 def parse_price(text: str) -> Price:
@@ -291,7 +308,7 @@ def _entry(value: Any, where: str, as_of: date) -> PriceEntry:
                 raise DataError(
                     where, f"{name}: {value[name]!r}", "US dollars, not negative"
                 ) from None
-    if not amounts.keys() - {"audio_tokens_s", "reply_tokens"}:
+    if not amounts.keys() - _NO_AMOUNTS:
         raise DataError(where, "has no price", _FORM)
     price = _price(amounts, source=str(value.get("source") or where), as_of=as_of.isoformat())
     first, last = (

@@ -128,7 +128,7 @@ def _of_task(
     if isinstance(scores, CaresScores):
         lines += _choice_lines(board, task, system, condition, scores)
     elif isinstance(scores, GroundingScores):
-        lines += _grounding_lines(scores)
+        lines += grounding_lines(scores)
     elif isinstance(scores, SummaryScores):
         lines += _summary_lines(scores)
     answered = not isinstance(scores, CaresScores) or scores.scores.outcomes.get("answered", 0)
@@ -215,19 +215,20 @@ def _change(board: SceneBoard, task: str, system: str, condition: str) -> list[t
     return [(line, False)]
 
 
-def _grounding_lines(scores: GroundingScores) -> list[tuple[str, bool]]:
+def grounding_lines(scores: GroundingScores) -> list[tuple[str, bool]]:
+    """What the answers say of hearing, each with whether it is a warning."""
     rates = (
         f"yes to {percent(scores.hits.value, 0)}% of sounds and to {percent(scores.false_alarms.value, 0)}% of the same moments"
         f" without them"
     )
-    lines = [
-        (f"Hears whether there is a sound: {rates} (p {p_value(scores.p_sign_flip)}).", False)
-        if scores.hears
-        else (
-            f"Does not tell whether there is a sound: {rates} (p {p_value(scores.p_sign_flip)}).",
-            True,
-        )
-    ]
+    p = f"p {p_value(scores.p_sign_flip)}"
+    if scores.hears:
+        lines = [(f"Hears whether there is a sound: {rates} ({p}).", False)]
+    elif scores.smallest_p >= ALPHA:
+        least = f"{plural(scores.n_clusters, 'scene')} can give no less than {p_value(scores.smallest_p)}"
+        lines = [(f"Too few scenes to tell whether it hears them: {rates} ({p}; {least}).", False)]
+    else:
+        lines = [(f"Does not tell whether there is a sound: {rates} ({p}).", True)]
     if scores.unlabelled:
         n = 2 * scores.n_pairs + scores.n_catch
         lines.append(

@@ -118,6 +118,11 @@ class GroundingScores:
         """Whether it says yes significantly more often where the sound is, at 5 %."""
         return self.p_sign_flip < 0.05 and self.hits.value > self.false_alarms.value
 
+    @property
+    def smallest_p(self) -> float:
+        """The least that the sign-flip test can give for so many scenes, even if all of them say the same."""
+        return min(1.0, 2.0 ** (1 - self.n_clusters))
+
 
 def load_prompt(id_or_path: str | Path) -> ScenePrompt:
     """A packaged prompt (``own``, ``p1``) or a YAML file of one's own."""
