@@ -35,7 +35,8 @@ async def work(ledger: Path, url: str, count: int, options: dict[str, str]) -> d
         first_wait_s=0.0,
         longest_wait_s=0.1,
     )
-    model = open_model("openai/stand-in", {"base_url": url, "server": "stand-in"})
+    pace = {name: value for name, value in options.items() if name.endswith("_per_minute")}
+    model = open_model("openai/stand-in", {"base_url": url, "server": "stand-in", **pace})
     with Ledger(ledger, shared=True) as book:
         summary = await Runner(model, book, settings).run(items_of(count))
     await model.aclose()

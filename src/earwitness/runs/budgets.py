@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from earwitness.models.pace import Pace
 from earwitness.models.prices import Price, parse_price
+from earwitness.runs.pace_file import PaceFile
 
 __all__ = [
     "MEBIBYTE",
@@ -63,30 +65,35 @@ class ByteBudget:
                 self._changed.notify_all()
 
 
-@dataclass(slots=True)
-class _Lane:
-    """One limit: so much a minute, spent evenly. ``free_s`` is when the next call may start."""
-
-    per_minute: float
-    free_s: float = 0.0
-
-    def spend(self, now: float, amount: float) -> float:
-        """When a call of this amount may start; the one after it waits for as long as the amount lasts."""
-        start = max(now, self.free_s)
-        self.free_s = start + amount / self.per_minute * 60.0
-        return start
+LATE_S = 0.25
+"""A call that starts so little after its time (a busy machine) does not push back those after it."""
+LOOK_AGAIN_S = 1.0
+"""Longest sleep before the limits are looked at anew: other processes, and replies, change them."""
+_HELD = "held"
 
 
 class RateLimiter:
     """Spaces calls evenly under limits on calls, tokens and seconds of audio a minute.
 
-    It holds all of them off when the service asks for it. Each process keeps the limits by itself.
+    It holds all of them off when the service asks for it. Nobody reserves ahead: the first in this process's queue takes
+    its turn when it has come.
+
+    Parameters
+    ----------
+    path: file in which the processes that work on one run share their limits; None keeps them in this process. Without
+        any limit there is no file.
     """
 
-    def __init__(self, calls_per_minute: float | None = None, pace: Pace | None = None) -> None:
+    def __init__(
+        self,
+        calls_per_minute: float | None = None,
+        pace: Pace | None = None,
+        *,
+        path: Path | None = None,
+    ) -> None:
         limits = (pace or Pace()).tightened(Pace(calls_per_minute))
-        self._lanes = {
-            name: _Lane(limit)
+        self._per_minute = {
+            name: limit
             for name, limit in (
                 ("calls", limits.requests_per_minute),
                 ("tokens", limits.tokens_per_minute),
@@ -94,29 +101,71 @@ class RateLimiter:
             )
             if limit
         }
-        self._held_until_s = 0.0
+        self._times: dict[str, float] = {}
+        """When the next call may start by each limit, and until when all are held off."""
+        self._file = PaceFile(path) if path is not None and self._per_minute else None
+        self._queue = asyncio.Lock()
 
     def hold_off(self, seconds: float) -> None:
         """No call starts for so many seconds from now (a Retry-After speaks for all calls)."""
-        self._held_until_s = max(self._held_until_s, time.monotonic() + seconds)
+        with self._exchange() as times:
+            times[_HELD] = max(times.get(_HELD, 0.0), time.monotonic() + seconds)
 
     async def wait(
         self, stop: asyncio.Event, *, tokens: float = 0.0, audio_seconds: float = 0.0
     ) -> None:
-        """Wait for this call's turn, or until the run is stopped."""
-        now = time.monotonic()
+        """Wait for this call's turn, or until the run is stopped.
+
+        Raises
+        ------
+        DataError: what processes share of the limits cannot be written.
+        """
         amounts = {"calls": 1.0, "tokens": tokens, "audio": audio_seconds}
-        turn = max((lane.spend(now, amounts[name]) for name, lane in self._lanes.items()), default=now)  # fmt: skip
-        while (start := max(turn, self._held_until_s)) > (now := time.monotonic()):
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), timeout=start - now)
-                return
+        async with self._queue:
+            while not stop.is_set() and (left_s := self._take(amounts)) > 0:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(stop.wait(), timeout=min(left_s, LOOK_AGAIN_S))
+
+    def _take(self, amounts: Mapping[str, float]) -> float:
+        """Take the turn if it has come, else the seconds that are left until then."""
+        if not self._per_minute and not self._times:
+            return 0.0
+        with self._exchange() as times:
+            now = time.monotonic()
+            lasting_s = {
+                name: amounts[name] / limit * 60.0
+                for name, limit in self._per_minute.items()
+                if amounts[name]
+            }
+            begins = max(times.get(name, 0.0) for name in (_HELD, *lasting_s))
+            if begins > now:
+                return begins - now
+            for name, lasts_s in lasting_s.items():
+                free_s = times.get(name, 0.0)
+                on_time = now - free_s <= min(LATE_S, lasts_s)
+                times[name] = (free_s if on_time else now) + lasts_s
+        return 0.0
 
     def correct(self, tokens: float) -> None:
         """Say by how many tokens a call differed from what it was reckoned with."""
-        lane = self._lanes.get("tokens")
-        if lane is not None:
-            lane.free_s += tokens / lane.per_minute * 60.0
+        limit = self._per_minute.get("tokens")
+        if limit and tokens:
+            with self._exchange() as times:
+                times["tokens"] = times.get("tokens", 0.0) + tokens / limit * 60.0
+
+    @contextlib.contextmanager
+    def _exchange(self) -> Iterator[dict[str, float]]:
+        if self._file is None:
+            yield self._times
+            return
+        with self._file.exchange(self._times) as times:
+            yield times
+            self._times = times
+
+    def close(self) -> None:
+        """Let go of the shared file."""
+        if self._file is not None:
+            self._file.close()
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from earwitness.models.protocols import Reply, Usage
 from earwitness.runs.filesystems import require_local
 from earwitness.runs.jsonlines import JsonLines
 from earwitness.runs.locks import ByteLocks, claim_place
+from earwitness.runs.pace_file import PACE_SUFFIX
 
 LOCKS_SUFFIX = ".locks"
 
@@ -379,6 +380,11 @@ class Ledger:
             failure = Failure(line["error"], line["message"], line.get("status"), line["attempts"])
             return None, failure, None
         return None, None, None
+
+    @property
+    def pace_path(self) -> Path | None:
+        """Where the processes that share this ledger keep its rate limits; None if it is not shared."""
+        return None if self._locks is None else self.path.with_name(self.path.name + PACE_SUFFIX)
 
     @property
     def counts(self) -> LedgerCounts:

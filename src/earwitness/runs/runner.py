@@ -89,7 +89,8 @@ class RunSummary:
 
     ``already_stored`` counts the replies that were there and, among them, ``elsewhere`` those that another process
     got meanwhile. ``maybe_paid`` are calls without a reply that may have been charged, with what they were estimated
-    to cost. ``unpriced`` are replies of which nobody knows what they cost.
+    to cost. ``unpriced`` are replies of which nobody knows what they cost. ``under_way`` are items in batch jobs that go
+    on at the service (``batch_jobs``); they count as not asked.
     """
 
     total: int
@@ -106,13 +107,15 @@ class RunSummary:
     maybe_paid: int = 0
     maybe_cost_usd: float = 0.0
     unpriced: int = 0
+    under_way: int = 0
+    batch_jobs: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:
         return self.failed == 0 and self.not_asked == 0
 
 
-class _Wait(wait_base):
+class Waits(wait_base):
     """Exponential back-off with jitter; a Retry-After of the service is never undercut."""
 
     def __init__(self, settings: RunnerSettings) -> None:
@@ -126,7 +129,9 @@ class _Wait(wait_base):
         return asked_s if asked_s is not None else float(self._backoff(retry_state))
 
 
-def _is_retryable(settings: RunnerSettings) -> Callable[[BaseException], bool]:
+def may_retry(settings: RunnerSettings) -> Callable[[BaseException], bool]:
+    """Says of an error whether another attempt may help and need not wait too long."""
+
     def check(error: BaseException) -> bool:
         if not isinstance(error, ModelError) or not error.retryable:
             return False
@@ -183,6 +188,7 @@ class Runner:
     on_progress: called after every change, from the event loop.
     spending: what several runs may use together; None means what the settings allow, for this run alone.
     payloads: where encoded stimuli are kept for further calls.
+    held: says of a key whether a batch job asks it; then it is left alone.
     """
 
     def __init__(
@@ -194,6 +200,7 @@ class Runner:
         *,
         spending: Spending | None = None,
         payloads: PayloadStore | None = None,
+        held: Callable[[str], bool] | None = None,
     ) -> None:
         self.model = model
         self.ledger = ledger
@@ -201,11 +208,14 @@ class Runner:
         self._on_progress = on_progress or _ignore
         self._bytes = ByteBudget(self.settings.bytes_in_flight)
         self._rate = RateLimiter(
-            self.settings.calls_per_minute, self.settings.pace.tightened(pace_of(model))
+            self.settings.calls_per_minute,
+            self.settings.pace.tightened(pace_of(model)),
+            path=ledger.pace_path,
         )
         self._breaker = _Breaker(self.settings.stop_after_identical)
         self._spending = spending or Spending(self.settings.max_calls, self.settings.max_cost_usd)
         self._payloads = payloads or PayloadStore()
+        self._held_elsewhere = held
         self._most_tokens = most_tokens(model.settings)
         self._deferred: deque[tuple[Item, str]] = deque()
         self._unpriced = 0
@@ -249,14 +259,18 @@ class Runner:
             raise errors.exceptions[0] from None
         finally:
             self.ledger.on_others = None
+            self._rate.close()
+        return self._summary()
+
+    def _summary(self) -> RunSummary:
         progress = self.progress
         replied = progress.done - progress.failed
         return RunSummary(
-            total=len(items),
+            total=progress.total,
             already_stored=progress.stored,
             replied=replied,
             failed=progress.failed,
-            not_asked=len(items) - progress.stored - progress.done,
+            not_asked=progress.total - progress.stored - progress.done,
             calls=progress.calls,
             retries=progress.retries,
             cost_usd=progress.cost_usd,
@@ -308,7 +322,7 @@ class Runner:
             elif self.ledger.failed_elsewhere(key):
                 self.progress.done += 1
                 self.progress.failed += 1
-            else:
+            elif self._held_elsewhere is None or not self._held_elsewhere(key):
                 await self._settle(item, key)
         finally:
             self.ledger.release(key)
@@ -321,8 +335,8 @@ class Runner:
         try:
             async for attempt in AsyncRetrying(
                 stop=stop_after_attempt(self.settings.max_retries + 1),
-                wait=_Wait(self.settings),
-                retry=retry_if_exception(_is_retryable(self.settings)),
+                wait=Waits(self.settings),
+                retry=retry_if_exception(may_retry(self.settings)),
                 sleep=self._sleep,
                 reraise=True,
             ):
