@@ -7,6 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from earwitness.cli.run_batch import (
+    UNDER_WAY,
+    Batching,
+    BatchOption,
+    CancelOption,
+    LookOption,
+    NoWaitOption,
+    SizeOption,
+    batching,
+)
 from earwitness.cli.run_limits import (
     AudioOption,
     LongAudioOption,
@@ -104,6 +114,11 @@ def emotion(
     shard: ShardOption = None,
     payload_cache: PayloadCacheOption = "",
     payload_cache_mib: PayloadCacheSizeOption = 1024,
+    batch: BatchOption = False,
+    batch_no_wait: NoWaitOption = False,
+    batch_cancel: CancelOption = False,
+    batch_size: SizeOption = None,
+    batch_look: LookOption = 30.0,
     accept_failed: bool = typer.Option(
         False, help="Close the run although items failed; they stay wrong in the denominator."
     ),
@@ -143,7 +158,15 @@ def emotion(
         max_cost_usd=max_cost,
         price=parse_price(price) if price else None,
     )
+    jobs = batching(
+        batch=batch,
+        no_wait=batch_no_wait,
+        cancel=batch_cancel,
+        size=batch_size,
+        look_every_s=batch_look,
+    )
     limits = run_limits(
+        batch=jobs.options,
         price=settings.price,
         prices=prices,
         max_calls=max_calls,
@@ -182,6 +205,7 @@ def emotion(
                 f"not applicable: {run.name}, {left_out}: {why}", highlight=False, markup=False
             )
     runs = limits.prepared(runs)
+    jobs.check(runs)
     if dry_run:
         _show_forecast(runs, limits, as_json=as_json)
         return
@@ -190,6 +214,8 @@ def emotion(
     paths = _score(runs, out, accept_failed=accept_failed, report=report, quiet=as_json)
     if as_json:
         _print_summaries(runs, summaries, paths)
+    if any(summary.under_way for summary in summaries.values()):
+        raise typer.Exit(UNDER_WAY)
     if not complete and not accept_failed:
         raise typer.Exit(3)
 
@@ -271,15 +297,17 @@ def _carry_out(run: PlannedRun, settings: Any, console: Console, limits: RunLimi
                 show,
                 spending=limits.spending,
                 payloads=limits.payloads,
+                batch=limits.batch,
             )
         )
     limits.conclude(run, summary, console)
     if summary.stopped:
         console.print(f"[bold red]stopped[/] {name}:", summary.stopped, highlight=False)
-    left = summary.failed + summary.not_asked
-    if left:
+    Batching(limits.batch).conclude(run, summary, console)
+    not_asked = summary.not_asked - summary.under_way
+    if summary.failed or not_asked > 0:
         console.print(
-            f"[yellow]incomplete[/] {name}: {summary.failed} items failed, {summary.not_asked} "
+            f"[yellow]incomplete[/] {name}: {summary.failed} items failed, {not_asked} "
             "were not asked. Run the same command again to ask only those.",
             highlight=False,
         )

@@ -7,6 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from earwitness.cli.run_batch import (
+    UNDER_WAY,
+    BatchOption,
+    CancelOption,
+    LookOption,
+    NoWaitOption,
+    SizeOption,
+    batching,
+)
 from earwitness.cli.run_limits import (
     AudioOption,
     LongAudioOption,
@@ -114,6 +123,11 @@ def cares(
     shard: ShardOption = None,
     payload_cache: PayloadCacheOption = "",
     payload_cache_mib: PayloadCacheSizeOption = 1024,
+    batch: BatchOption = False,
+    batch_no_wait: NoWaitOption = False,
+    batch_cancel: CancelOption = False,
+    batch_size: SizeOption = None,
+    batch_look: LookOption = 30.0,
     accept_failed: bool = typer.Option(
         False, help="Close the run although items failed; they stay wrong in the denominator."
     ),
@@ -167,7 +181,15 @@ def cares(
         max_cost_usd=max_cost,
         price=parse_price(price) if price else None,
     )
+    jobs = batching(
+        batch=batch,
+        no_wait=batch_no_wait,
+        cancel=batch_cancel,
+        size=batch_size,
+        look_every_s=batch_look,
+    )
     limits = run_limits(
+        batch=jobs.options,
         price=settings.price,
         prices=prices,
         max_calls=max_calls,
@@ -202,6 +224,7 @@ def cares(
         transcriber=transcriber,
     )
     runs = limits.prepared(plan.runs)
+    jobs.check(runs)
     if dry_run:
         _show_forecast(tuple(map(_forecast_run, runs)), limits, as_json=as_json)
         return
@@ -220,6 +243,8 @@ def cares(
         typer.echo(json.dumps(table_to_json(table), indent=2, ensure_ascii=False))
     else:
         print_table(Console(), table)
+    if any(summary.under_way for summary in summaries):
+        raise typer.Exit(UNDER_WAY)
     if not accept_failed and not _complete(summaries):
         raise typer.Exit(3)
 

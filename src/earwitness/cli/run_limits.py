@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from earwitness.models.payload import PayloadStore
     from earwitness.models.prices import Price, PriceTable
+    from earwitness.runs.batches import BatchOptions
     from earwitness.runs.budgets import Spending
     from earwitness.runs.runner import RunnerSettings, RunSummary
     from earwitness.tasks.running import Forecast, PlannedRun
@@ -67,6 +68,7 @@ class RunLimits:
     long_audio: str
     tokens_per_minute: float | None
     audio_per_minute: float | None
+    batch: BatchOptions | None = None
 
     def prepared(self, runs: tuple[PlannedRun, ...]) -> tuple[PlannedRun, ...]:
         """The runs with a shard's items only and with too long recordings cut."""
@@ -79,10 +81,11 @@ class RunLimits:
         return tuple(prepared(run, shard=shard, long_audio=policy) for run in runs)
 
     def price_of(self, run: PlannedRun) -> Price | None:
-        """``--price``, or what the tables say of the run's model."""
+        """``--price``, or what the tables say of the run's model; of batch jobs where they are asked for."""
         from earwitness.tasks.running import price_of
 
-        return self.price or price_of(run, self.table)
+        price = self.price or price_of(run, self.table)
+        return price if price is None or self.batch is None else price.batched()
 
     def settings_of(self, run: PlannedRun, settings: RunnerSettings) -> RunnerSettings:
         """Settings of one run."""
@@ -135,6 +138,7 @@ def run_limits(
     payload_cache_mib: int,
     tokens_per_minute: float | None,
     audio_per_minute: float | None,
+    batch: BatchOptions | None = None,
 ) -> RunLimits:
     """Read the options. The limits on calls and money hold for the whole command.
 
@@ -158,6 +162,7 @@ def run_limits(
         long_audio=long_audio,
         tokens_per_minute=tokens_per_minute,
         audio_per_minute=audio_per_minute,
+        batch=batch,
     )
 
 

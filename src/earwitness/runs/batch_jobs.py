@@ -190,6 +190,11 @@ class JobBook:
         """The open job that asks a key, None where none does."""
         return self._holders.get(key)
 
+    def asks(self, key: str) -> bool:
+        """Whether an open job asks a key, those of other processes included."""
+        self.sync()
+        return key in self._holders
+
     def claim(self, name: str) -> bool:
         """Take a job to work on it; False while another process has it."""
         self._open()

@@ -337,7 +337,8 @@ def _decision(
         groups=question.groups,
         seconds=question.seconds,
         reply=_raw(reply),
-        latency_s=reply.latency_s if reply else None,
+        # Answers of batch jobs have none.
+        latency_s=(reply.latency_s or None) if reply else None,
         cost_usd=answer.cost_usd,
         audio_path=Path(question.audio_path) if question.audio_path else None,
     )

@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from earwitness.errors import DataError, UsageError
+from earwitness.models.batching import batches_of
 from earwitness.models.payload import PayloadStore, estimate_bytes
 from earwitness.models.prices import PriceTable, most_tokens
 from earwitness.models.protocols import AudioModel
+from earwitness.runs.batch_jobs import JobBook
+from earwitness.runs.batches import BatchOptions, BatchRunner
 from earwitness.runs.budgets import Price, Spending
 from earwitness.runs.card import now
 from earwitness.runs.folder import RunFolder, slug
@@ -209,6 +212,7 @@ async def carry_out(
     *,
     spending: Spending | None = None,
     payloads: PayloadStore | None = None,
+    batch: BatchOptions | None = None,
 ) -> RunSummary:
     """Check every item against the model, then ask those without a stored reply.
 
@@ -218,22 +222,46 @@ async def carry_out(
     ----------
     spending: limits that several runs share.
     payloads: where encoded stimuli are kept.
+    batch: ask in batch jobs of the service; None asks call by call.
 
     Raises
     ------
-    UsageError: an item is outside the model's limits, another process asks other questions in this folder, or the
-        folder lies on a network file system.
+    UsageError: an item is outside the model's limits, another process asks other questions in this folder, the
+        folder lies on a network file system, the model has no batch API, or batch jobs of this run are under way and
+        ``batch`` is None.
     DataError: the run folder cannot be written.
     """
     items = [question.item for question in run.questions]
     preflight(items, run.model)
+    if batch is not None:
+        batches_of(run.model)
     folder = RunFolder(run.folder)
-    with Ledger(folder.ledger_path, shared=True) as ledger:
+    with Ledger(folder.ledger_path, shared=True) as ledger, JobBook(run.folder) as jobs:
+        if batch is None:
+            _refuse_open_jobs(jobs)
         with ledger.latched():
             card = _take_place(run, folder, ledger)
-        runner = Runner(
-            run.model, ledger, settings, on_progress, spending=spending, payloads=payloads
-        )
+        if batch is None:
+            runner = Runner(
+                run.model,
+                ledger,
+                settings,
+                on_progress,
+                spending=spending,
+                payloads=payloads,
+                held=jobs.asks,
+            )
+        else:
+            runner = BatchRunner(
+                run.model,
+                ledger,
+                settings,
+                on_progress,
+                jobs=jobs,
+                options=batch,
+                spending=spending,
+                payloads=payloads,
+            )
         try:
             with _interruptible(runner):
                 summary = await runner.run(items)
@@ -246,8 +274,29 @@ async def carry_out(
                 ledger.has_reply(reply_key(item, run.model.name, run.model.settings))
                 for item in items
             )
+            jobs.sync()
+            if jobs.counts.replies:
+                card["batch"] = {
+                    "jobs": sum(jobs.counts.closed.values()),
+                    "replies": jobs.counts.replies,
+                }
             _write_card(folder, {**card, "finished": now() if complete else None})
     return summary
+
+
+def _refuse_open_jobs(jobs: JobBook) -> None:
+    """Refuse to ask call by call what a batch job may be answering: it would be paid twice."""
+    left = jobs.open_jobs()
+    if left:
+        count = sum(len(job.asked) for job in left)
+        named = ", ".join(job.id or job.name for job in left[:3])
+        more = f" and {len(left) - 3} more" if len(left) > 3 else ""
+        raise UsageError(
+            str(jobs.path),
+            f"{count} requests are in batch jobs that are not closed ({named}{more})",
+            "their answers, before anything is asked call by call",
+            "Add --batch to fetch them, or --batch --batch-cancel to end them.",
+        )
 
 
 def _take_place(run: PlannedRun, folder: RunFolder, ledger: Ledger) -> dict[str, Any]:
