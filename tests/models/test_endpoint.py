@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +23,7 @@ from tests.standins.loopback import (
     INVALID_JSON,
     RESET_BEFORE,
     Act,
+    Call,
     error,
     html,
     json_act,
@@ -229,6 +234,66 @@ def test_a_result_that_is_not_there_at_once_is_looked_for_again(
     job = JOB["job"] | {"result_url": "/v1/jobs/{job_id}/result"}
     assert vendor.ask(server, request_, JOB, job=job).scores
     assert [call.path.endswith("/result") for call in server.calls] == [False, False, True, True]
+
+
+def as_a_date() -> Act:
+    """A Retry-After as a date, which has no parts of a second."""
+    later = datetime.now(UTC) + timedelta(seconds=2)
+    return error(429, **{"Retry-After": format_datetime(later, usegmt=True)})
+
+
+LATER: dict[str, Act | Callable[[], Act]] = {
+    "seconds": error(429, **{"Retry-After": "1"}),
+    "date": as_a_date,
+    "milliseconds": error(429, **{"retry-after-ms": "1000"}),
+    "a-503": error(503, **{"Retry-After": "1"}),
+    "used-up": error(
+        429, **{"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1s"}
+    ),
+    "not-done-yet": json_act({"state": "running"}, **{"Retry-After": "1"}),
+}
+
+
+# A result says nothing of a state, so that there is no "not yet" in it.
+@pytest.mark.parametrize(
+    ("how", "at"),
+    [("not-done-yet", "state")]
+    + [(how, at) for how in LATER if how != "not-done-yet" for at in ("state", "result")],
+)
+def test_a_look_waits_as_long_as_the_service_asks(
+    vendor: Vendor, request_: Request, how: str, at: str
+) -> None:
+    server = VendorServer(polls=1)
+    looks: list[float] = []
+
+    def noted(call: Call) -> Act | None:
+        if call.method != "GET" or (at == "result") != call.path.endswith("/result"):
+            return None
+        looks.append(time.monotonic())
+        if len(looks) > 1:
+            return None
+        act = LATER[how]
+        return act if isinstance(act, Act) else act()
+
+    server.choose = noted
+    job = JOB["job"] | {"result_url": "/v1/jobs/{job_id}/result"}
+    assert vendor.ask(server, request_, JOB, job=job).scores
+    first, second = looks
+    assert second - first >= 0.99
+
+
+def test_a_service_that_asks_for_more_patience_than_there_is(
+    vendor: Vendor, request_: Request
+) -> None:
+    server = VendorServer()
+    server.script.extend([None, error(429, **{"Retry-After": "60"})])  # type: ignore[list-item]
+    begun = time.monotonic()
+    with pytest.raises(ModelError) as caught:
+        vendor.ask(server, request_, JOB)
+    assert time.monotonic() - begun < 5
+    problem = caught.value
+    assert (problem.kind, problem.retry_after_s, problem.maybe_paid) == ("rate_limit", 60.0, True)
+    assert len(server.calls) == 2
 
 
 @pytest.mark.parametrize(

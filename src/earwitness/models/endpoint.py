@@ -31,6 +31,7 @@ from earwitness.models.http import (
 from earwitness.models.json_path import first, parse_path
 from earwitness.models.openai_chat import stimulus
 from earwitness.models.options import Option, limits_from, read_options
+from earwitness.models.patience import look_again_s, parse_retry_after
 from earwitness.models.payload import Payload
 from earwitness.models.protocols import Limits, Reply, Request
 from earwitness.models.redaction import LONG_RUN, Redactor
@@ -196,11 +197,7 @@ class Endpoint:
             raise self._bad(answer, f"has no address at {job.url_at!r}")
         url = urljoin(self._url, url)
         while True:
-            late = loop.time() + job.every_s > give_up
-            looked = await self._looked(url, "the job's state", last=late)
-            if looked is None:
-                await asyncio.sleep(job.every_s)
-                continue
+            looked = await self._looked(url, "the job's state", job, give_up)
             body = self._json(looked)
             state = first(body, job.state_at)
             if state is not None and str(state) in job.done:
@@ -213,44 +210,48 @@ class Endpoint:
                     retryable=True,
                     maybe_paid=True,
                 )
-            if late:
+            wait_s = look_again_s(parse_retry_after(looked.headers), job.every_s)
+            if loop.time() + wait_s > give_up:
                 raise ModelError(
                     f"{self.name}: the job was still {state!r} after {job.give_up_s:g} s",
                     kind="timeout",
                     retryable=True,
                     maybe_paid=True,
                 )
-            await asyncio.sleep(job.every_s)
+            await asyncio.sleep(wait_s)
         if job.result_url is None:
             return looked
         result_url = urljoin(url, filled(job.result_url, names))
-        while True:
-            late = loop.time() + job.every_s > give_up
-            looked = await self._looked(result_url, "the job's result", last=late)
-            if looked is not None:
-                return looked
-            await asyncio.sleep(job.every_s)
+        return await self._looked(result_url, "the job's result", job, give_up)
 
-    async def _looked(self, url: str, at: str, *, last: bool) -> HttpAnswer | None:
-        """One look at a job; None where it failed in passing and is worth another, unless it was the last.
+    async def _looked(self, url: str, at: str, job: Job, give_up: float) -> HttpAnswer:
+        """What a job says of itself; a look that fails in passing is followed by another, when the service allows it.
 
         The job goes on whatever becomes of a look, so asking anew would be a second job. It is never free.
 
+        Parameters
+        ----------
+        at: what is looked for, for messages.
+        give_up: the loop's time after which there is no further look.
+
         Raises
         ------
-        ModelError: looking on will not help.
+        ModelError: looking on will not help, or the service asks for more patience than there is.
         """
-        try:
-            answer = await self._caller.send("GET", url, self._headers_for(url))
-            if self._checked(answer) is not None:
-                raise self._bad(answer, f"is a block in place of {at}")
-            self._json(answer)
-            return answer
-        except ModelError as error:
-            if error.retryable and not last:
-                return None
-            error.maybe_paid = True
-            raise
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                answer = await self._caller.send("GET", url, self._headers_for(url))
+                if self._checked(answer) is not None:
+                    raise self._bad(answer, f"is a block in place of {at}")
+                self._json(answer)
+                return answer
+            except ModelError as error:
+                wait_s = look_again_s(error.retry_after_s, job.every_s)
+                if not error.retryable or loop.time() + wait_s > give_up:
+                    error.maybe_paid = True
+                    raise
+            await asyncio.sleep(wait_s)
 
     def _headers_for(self, url: str) -> dict[str, str]:
         """The usual headers, without the key for an address on another host than the service's."""

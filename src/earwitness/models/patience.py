@@ -62,6 +62,17 @@ def parse_retry_after(headers: Mapping[str, str], now: float | None = None) -> f
     return max(waits, default=None)
 
 
+def look_again_s(asked_s: float | None, every_s: float) -> float:
+    """Seconds until the next look at a job: as usual, or as long as the service asks for.
+
+    Examples
+    --------
+    >>> look_again_s(None, 1.0), look_again_s(0.2, 1.0), look_again_s(30.0, 1.0)
+    (1.0, 1.0, 30.0)
+    """
+    return max(every_s, asked_s or 0.0)
+
+
 def _reset(name: str, value: str, headers: Mapping[str, str], now: float) -> float | None:
     """The wait of one ``*ratelimit*reset*`` header, if the budget it belongs to is used up."""
     if "ratelimit" not in name or "reset" not in name:
