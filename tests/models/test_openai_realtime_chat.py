@@ -152,9 +152,17 @@ def test_answers_that_are_answers(request_: Request, how: str, text: str, finish
         ("failed:server_error::out of order", "server", True, True, "out of order"),
         ("failed:requests:rate_limit_exceeded:slow down", "rate_limit", True, True, "slow down"),
         ("failed:insufficient_quota:insufficient_quota:pay", "quota", False, True, "pay"),
-        ("error:invalid_request_error:invalid_value:no such voice", "bad_request", False, False, "no such voice"),
-        ("error:invalid_request_error:session_expired:60 minutes", "server", True, False, "60 minutes"),
-        ("error:server_error::oops", "server", True, False, "oops"),
+        # An error that names no event, or one before the question's end, does not keep a response from being made.
+        ("error:invalid_request_error:invalid_value:no such voice", "bad_request", False, True, "no such voice"),
+        ("error:invalid_request_error:session_expired:60 minutes", "server", True, True, "60 minutes"),
+        ("error:server_error::oops", "server", True, True, "oops"),
+        ("error:invalid_request_error:invalid_api_key:who", "auth", False, False, "who"),
+        ("error:insufficient_quota:insufficient_quota:pay", "quota", False, False, "pay"),
+        ("error:requests:rate_limit_exceeded:slow down", "rate_limit", True, False, "slow down"),
+        ("turned_down:invalid_request_error:invalid_value:too many", "bad_request", False, False, "too many"),
+        ("turned_down:server_error::oops", "server", True, True, "oops"),
+        ("begun:requests:rate_limit_exceeded:slow down", "rate_limit", True, True, "slow down"),
+        ("begun:invalid_request_error:invalid_value:late", "bad_request", False, True, "late"),
     ],
 )  # fmt: skip
 def test_answers_that_fail(
@@ -190,8 +198,26 @@ def test_an_error_while_sending_is_the_end_although_an_answer_follows(
 ) -> None:
     """What is answered then is not the clip that was to be heard."""
     problem = fail("rejects", Request("i", PROMPT, make_clip(seconds=5.0)))
-    assert (problem.kind, problem.retryable) == ("bad_request", False)
+    # The response that was asked for is being made all the same.
+    assert (problem.kind, problem.retryable, problem.maybe_paid) == ("bad_request", False, True)
     assert "the piece was not taken" in problem.message
+
+
+def test_an_error_of_a_question_that_was_never_whole_is_not_paid() -> None:
+    listener = Listener("m", Redactor([]), "mark", asked=False)
+    with pytest.raises(ModelError) as caught:
+        listener.take({"type": "error", "error": {"type": "server_error", "message": "x"}}, 0.1)
+    assert caught.value.maybe_paid is False
+
+
+def test_somebody_elses_response_is_not_ours() -> None:
+    listener = Listener("m", Redactor([]), "mark")
+    other = {"id": "r", "status": "completed", "metadata": {"asked": "another"}}
+    listener.take({"type": "response.created", "response": other}, 0.1)
+    error = {"type": "invalid_request_error", "message": "no", "event_id": "mark"}
+    with pytest.raises(ModelError) as caught:
+        listener.take({"type": "error", "error": error}, 0.1)
+    assert caught.value.maybe_paid is False
 
 
 def test_patience_has_an_end(request_: Request) -> None:

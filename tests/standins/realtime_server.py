@@ -5,8 +5,9 @@ Each connection takes the next word of ``script``; without one the server behave
 ``twice`` every event twice · ``reordered`` the end before its parts · ``parts`` no words in the last event ·
 ``close`` closes in mid-answer, with ``close:CODE:REASON`` saying how · ``abort`` resets in mid-answer ·
 ``early`` closes before the question is complete · ``hang`` says nothing after the question · ``garbage`` sends
-no JSON · ``other`` finishes somebody else's response first · ``error:TYPE:CODE:MESSAGE`` · ``failed:TYPE:CODE:MESSAGE``
-· ``cancelled`` · ``incomplete:REASON`` · ``refusal`` · ``mute`` never answers a close ·
+no JSON · ``other`` finishes somebody else's response first · ``error:TYPE:CODE:MESSAGE``, which names no event;
+``turned_down:TYPE:CODE:MESSAGE`` names the one that asks for a response, ``begun:TYPE:CODE:MESSAGE`` comes when there is
+one · ``failed:TYPE:CODE:MESSAGE`` · ``cancelled`` · ``incomplete:REASON`` · ``refusal`` · ``mute`` never answers a close ·
 ``rejects`` the second piece of sound, and answers all the same.
 """
 
@@ -46,6 +47,7 @@ class Session:
     buffer: bytearray = field(default_factory=bytearray)
     heard: Heard | None = None
     response: dict[str, Any] = field(default_factory=dict)
+    asked_by: str | None = None
     closed_politely: bool = False
 
 
@@ -178,6 +180,7 @@ class RealtimeServer:
             session.turns.append(("user", "(audio)"))
         elif kind == "response.create":
             session.response = event.get("response") or {"none": True}
+            session.asked_by = event.get("event_id")
         else:
             return f"unknown event {kind}"
         return ""
@@ -208,16 +211,14 @@ class RealtimeServer:
         if word == "hang":
             await self._stop.wait()
             return
-        if word == "error":
+        if word in ("error", "turned_down", "begun"):
             kind, code, message = rest.split(":", 2)
-            await self._send(
-                connection,
-                how,
-                {
-                    "type": "error",
-                    "error": {"type": kind, "code": code or None, "message": message},
-                },
-            )
+            problem = {"type": kind, "code": code or None, "message": message, "event_id": None}
+            if word == "turned_down":
+                problem["event_id"] = session.asked_by
+            if word == "begun":
+                await self._send(connection, how, start)
+            await self._send(connection, how, {"type": "error", "error": problem})
             return
         if word == "garbage":
             await connection.send('{"type": "response.do')

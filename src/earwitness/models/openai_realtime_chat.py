@@ -170,10 +170,11 @@ class OpenAIRealtime:
                 mark = uuid.uuid4().hex
                 # Where the other side closes while it is being sent to, what it said comes first.
                 with contextlib.suppress(ConnectionClosed):
-                    for text in self._events(system, turns, sound, mark):
-                        await connection.send(text)
+                    for event in self._events(system, turns, sound, mark):
+                        await connection.send(json.dumps(event))
                     asked = True
-                reply = await self._answer(connection, mark, began)
+                listener = Listener(self.name, self._caller.redact, mark, asked)
+                reply = await self._answer(connection, listener, began)
                 return reply
         except ConnectionClosed as closed:
             raise self._caller.closed(closed, paid=asked) from None
@@ -188,8 +189,9 @@ class OpenAIRealtime:
         address = f"{self._url}/realtime?model={quote(self._model, safe='')}"
         return await self._caller.connect(address, headers)
 
-    async def _answer(self, connection: ClientConnection, mark: str, began: float) -> Reply:
-        listener = Listener(self.name, self._caller.redact, mark)
+    async def _answer(
+        self, connection: ClientConnection, listener: Listener, began: float
+    ) -> Reply:
         while True:
             event = self._caller.event(await connection.recv())
             reply = listener.take(event, time.perf_counter() - began)
@@ -198,7 +200,7 @@ class OpenAIRealtime:
 
     def _events(
         self, system: str | None, turns: Sequence[str | Message], sound: Sound | None, mark: str
-    ) -> Iterator[str]:
+    ) -> Iterator[dict[str, Any]]:
         """What is sent, event by event; no base64 text of the whole clip exists at any time."""
         session: dict[str, Any] = {
             "type": "realtime",
@@ -213,30 +215,31 @@ class OpenAIRealtime:
         if system:
             session["instructions"] = system
         session |= self._values["extra"] or {}
-        yield json.dumps({"type": "session.update", "session": session})
+        yield {"type": "session.update", "session": session}
         words = [_turn(turn) for turn in turns]
         if not self._values["audio_first"]:
             yield from words
         if sound is not None:
             for at in range(0, len(sound.pcm), PIECE_BYTES):
                 piece = base64.b64encode(sound.pcm[at : at + PIECE_BYTES]).decode("ascii")
-                yield json.dumps({"type": "input_audio_buffer.append", "audio": piece})
-            yield json.dumps({"type": "input_audio_buffer.commit"})
+                yield {"type": "input_audio_buffer.append", "audio": piece}
+            yield {"type": "input_audio_buffer.commit"}
         if self._values["audio_first"]:
             yield from words
         response: dict[str, Any] = {"metadata": {"asked": mark}}
         if self._values["max_output_tokens"] is not None:
             response["max_output_tokens"] = self._values["max_output_tokens"]
-        yield json.dumps({"type": "response.create", "response": response})
+        # An error names the event it is about: this one, or another.
+        yield {"type": "response.create", "event_id": mark, "response": response}
 
 
-def _turn(turn: str | Message) -> str:
+def _turn(turn: str | Message) -> dict[str, Any]:
     """A message of the conversation."""
     role = "user" if isinstance(turn, str) else turn.role
     text = turn if isinstance(turn, str) else turn.text
     kind = "output_text" if role == "assistant" else "input_text"
     item = {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
-    return json.dumps({"type": "conversation.item.create", "item": item})
+    return {"type": "conversation.item.create", "item": item}
 
 
 def open(name: str, options: Mapping[str, Any]) -> OpenAIRealtime:  # noqa: A001

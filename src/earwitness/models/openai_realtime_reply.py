@@ -2,6 +2,9 @@
 
 Events may come twice or out of their order: they are told apart by ``event_id``, and the words are taken
 from ``response.done``, which holds them whole; parts only stand in where it holds none.
+
+An ``error`` event ends nothing by itself there: what had been asked for before it is worked on, and charged. It names the
+event that caused it by ``error.event_id``, so that one about the request for a response can be told from others.
 """
 
 from __future__ import annotations
@@ -24,15 +27,24 @@ _PART_ENDS = ("response.output_text.done", "response.output_audio_transcript.don
 _PART_DELTAS = ("response.output_text.delta", "response.output_audio_transcript.delta")
 
 
+_REFUSED_AS_A_WHOLE = frozenset({"auth", "quota", "rate_limit"})
+"""Kinds of error that no response is begun beside."""
+
+
 @dataclass
 class Listener:
-    """Takes the events of one session, in which one response was asked for under ``mark``."""
+    """Takes the events of one session, in which one response was asked for by an event with the id ``mark``.
+
+    ``asked`` is whether that event had gone out before anything was listened to.
+    """
 
     service: str
     redact: Redactor
     mark: str
+    asked: bool = True
     model: str | None = None
     session: str | None = None
+    _begun: bool = False
     _seen: set[str] = field(default_factory=set)
     _whole: dict[tuple[int, int], str] = field(default_factory=dict)
     _pieces: dict[tuple[int, int], list[str]] = field(default_factory=dict)
@@ -51,6 +63,9 @@ class Listener:
         kind = text_or(event.get("type"))
         if kind == "error":
             return self._error(event.get("error"), seconds)
+        if kind.startswith("response."):
+            about = event.get("response")
+            self._begun |= not isinstance(about, dict) or self._is_ours(about)
         if kind in ("session.created", "session.updated"):
             session = event.get("session")
             if isinstance(session, dict):
@@ -79,11 +94,9 @@ class Listener:
         details = details if isinstance(details, dict) else {}
         reason = text_or(details.get("reason"))
         if status == "failed":
-            return self._error(details.get("error"), seconds, paid=True)
+            return self._error(details.get("error"), seconds)
         if status == "cancelled":
-            raise self._failed(
-                f"the response was cancelled ({reason or 'no reason'})", "server", paid=True
-            )
+            raise self._failed(f"the response was cancelled ({reason or 'no reason'})", "server")
         finish: FinishReason = "stop" if status == "completed" else "unknown"
         if status == "incomplete":
             finish = _INCOMPLETE.get(reason, "unknown")
@@ -109,7 +122,7 @@ class Listener:
         joined = {place: "".join(pieces) for place, pieces in self._pieces.items()}
         return "".join(text for _, text in sorted((joined | self._whole).items()))
 
-    def _error(self, error: Any, seconds: float, *, paid: bool = False) -> Reply:
+    def _error(self, error: Any, seconds: float) -> Reply:
         fields = error if isinstance(error, dict) else {}
         codes = error_codes({"error": fields})
         if is_blocked(200, codes, {}):
@@ -130,15 +143,29 @@ class Listener:
             kind=kind,
             retryable=retryable,
             status=status,
-            maybe_paid=paid,
+            maybe_paid=self._may_be_paid(fields.get("event_id"), kind),
         )
 
-    def _failed(self, what: str, kind: str, *, paid: bool) -> ModelError:
+    def _may_be_paid(self, cause: Any, kind: str) -> bool:
+        """Whether a response had begun, or may all the same, when an error came.
+
+        Parameters
+        ----------
+        cause: id of the event that the error is about, None where it names none.
+        """
+        if self._begun or not self.asked:
+            return self._begun
+        if kind in _REFUSED_AS_A_WHOLE:
+            return False
+        # One about an earlier event does not keep the service from answering what it did take.
+        return cause != self.mark or kind == "server"
+
+    def _failed(self, what: str, kind: str) -> ModelError:
         return ModelError(
             f"{self.service}: {self.redact.excerpt(what)}",
             kind=kind,
             retryable=True,
-            maybe_paid=paid,
+            maybe_paid=True,
         )
 
 
