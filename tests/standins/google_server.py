@@ -126,6 +126,10 @@ class GoogleServer(LoopbackServer):
             body = json.loads(call.body)
         except ValueError:
             raise _Invalid("Invalid JSON payload received.") from None
+        return self.answer(place, body)
+
+    def answer(self, place: str, body: dict[str, Any]) -> Act:
+        """What a model says to a body of ``generateContent``."""
         for name in set(body) - FIELDS:
             raise _Invalid(f'Invalid JSON payload received. Unknown name "{name}"')
         [turn] = body["contents"][-1:]

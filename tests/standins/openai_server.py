@@ -94,9 +94,12 @@ class OpenAIServer(LoopbackServer):
 
     def respond(self, call: Call) -> Act:
         try:
-            asked = self._read(call)
+            return self.answered(self._read(call))
         except _Invalid as problem:
             return problem.act
+
+    def answered(self, asked: Asked) -> Act:
+        """What a model says to a valid question."""
         self.asked.append(asked)
         text = answer(self.character, asked.audio, asked.prompt)
         audio_tokens = round(asked.audio.seconds * 10) if asked.audio else 0
