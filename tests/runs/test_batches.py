@@ -10,6 +10,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +23,7 @@ from earwitness.errors import DataError, UsageError
 from earwitness.models.batching import BatchLimits
 from earwitness.models.prices import Price
 from earwitness.models.registry import open_model
-from earwitness.runs import batches
+from earwitness.runs import batch_desk, batches
 from earwitness.runs.batch_jobs import JobBook
 from earwitness.runs.batches import BatchOptions, BatchRunner
 from earwitness.runs.items import Item, reply_key
@@ -666,7 +667,7 @@ def test_items_in_a_job_are_claimed_while_it_is_under_way(begin: Any, items: lis
 
 
 def test_two_processes_share_the_work(begin: Any, items: list[Item]) -> None:
-    server, sitting = begin("google", plans=(Plan(looks=30),))
+    server, sitting = begin("google", plans=(Plan(looks=9),))
     inner: list[RunSummary] = []
 
     def watch(runner: BatchRunner) -> Callable[[Any], None]:
@@ -789,17 +790,23 @@ def test_jobs_of_another_server_are_not_mixed_up(begin: Any, items: list[Item]) 
         asyncio.run(work())
 
 
+@pytest.mark.parametrize(("module", "what"), [(batches, "requests"), (batch_desk, "results")])
 def test_a_full_disk_is_named(
-    begin: Any, items: list[Item], monkeypatch: pytest.MonkeyPatch
+    module: Any, what: str, begin: Any, items: list[Item], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server, sitting = begin("google")
+    made = tempfile.TemporaryFile
 
-    def full(**_: Any) -> None:
-        raise OSError(28, "No space left on device")
+    def full(**given: Any) -> Any:
+        if what == "requests" or server.jobs:
+            raise OSError(28, "No space left on device")
+        return made(**given)
 
     with monkeypatch.context() as patched:
-        patched.setattr(batches.tempfile, "TemporaryFile", full)
-        with pytest.raises(DataError, match=r"cannot be written: No space left.*--batch-size"):
+        patched.setattr(module.tempfile, "TemporaryFile", full)
+        with pytest.raises(
+            DataError, match=rf"the {what} of a batch job.*No space left.*--batch-size"
+        ):
             sitting.ask(items)
     assert gist(sitting.ask(items)) == (0, 7, 0, 0)
     assert len(server.jobs) == 1

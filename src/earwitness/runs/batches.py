@@ -11,78 +11,36 @@ failed, expired or was cancelled as a whole ends the submitting: what it left op
 
 from __future__ import annotations
 
-import asyncio
 import tempfile
 import uuid
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
-from typing import IO, Any, TypeVar
+from typing import IO
 
-from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
-
-from earwitness.errors import DataError, ModelError, UsageError
-from earwitness.models.batching import LONGEST_LINE_BYTES, Job, Line, Result, batches_of, read_line
-from earwitness.models.payload import PayloadStore
-from earwitness.models.protocols import AudioModel, Reply
-from earwitness.runs.batch_jobs import Asked, JobBook, OpenJob
-from earwitness.runs.budgets import Spending
+from earwitness.errors import ModelError, UsageError
+from earwitness.models.batching import Job, Line
+from earwitness.runs.batch_desk import SHOWN_EVERY, BatchDesk, BatchOptions, Mine, Step
+from earwitness.runs.batch_jobs import Asked, OpenJob
 from earwitness.runs.items import Item
-from earwitness.runs.ledger import Ledger
 from earwitness.runs.preflight import request_of
 from earwitness.runs.runner import (
     OTHERS_POLL_S,
     Progress,
-    Runner,
-    RunnerSettings,
     RunSummary,
-    Waits,
     may_retry,
 )
 
+__all__ = ["BatchOptions", "BatchRunner"]
+
 NAME_PREFIX = "earwitness-"
-FIRST_LOOK_S = 1.0
 LOOKS_IN_VAIN = 60
 """Looks in a row that bring no answer, after which a run leaves its jobs to the next command."""
-_SHOWN_EVERY = 100
-_NO_STATUS = "the service gave no reason"
-T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class BatchOptions:
-    """How a run goes about its jobs; none of this changes an answer or a reply's key.
-
-    ``max_requests`` makes jobs smaller than the service allows. ``wait`` False leaves after submitting. ``cancel`` makes
-    no job and ends those there are, keeping what they have answered.
-    """
-
-    wait: bool = True
-    cancel: bool = False
-    max_requests: int | None = None
-    look_every_s: float = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    item: Item
-    key: str
-    attempt: int = 1
-
-
-@dataclass(slots=True)
-class _Mine:
-    """A job this process works on, with what is reserved for each request."""
-
-    job: OpenJob
-    reserved: dict[str, float] = field(default_factory=dict)
-    uploads: list[str] = field(default_factory=list)
-    status: Job | None = None
-    in_vain: int = 0
-
-
-class BatchRunner(Runner):
+class BatchRunner(BatchDesk):
     """Asks one model a sequence of items in batch jobs.
 
     Parameters
@@ -95,39 +53,6 @@ class BatchRunner(Runner):
     UsageError: the model has no batch API.
     """
 
-    def __init__(
-        self,
-        model: AudioModel,
-        ledger: Ledger,
-        settings: RunnerSettings | None = None,
-        on_progress: Callable[[Progress], None] | None = None,
-        *,
-        jobs: JobBook,
-        options: BatchOptions | None = None,
-        spending: Spending | None = None,
-        payloads: PayloadStore | None = None,
-    ) -> None:
-        given = settings or RunnerSettings()
-        if given.price is not None:
-            given = replace(given, price=given.price.batched())
-        super().__init__(model, ledger, given, on_progress, spending=spending, payloads=payloads)
-        self.jobs = jobs
-        self.options = options or BatchOptions()
-        self._api = batches_of(model)
-        most = self._api.limits.max_requests
-        self._most_requests = min(most, self.options.max_requests or most)
-        self._server = str(model.settings.get("server") or "")
-        self._items: dict[str, Item] = {}
-        self._pending: deque[_Step] = deque()
-        self._mine: dict[str, _Mine] = {}
-        self._claims: set[str] = set()
-        self._unclear: set[str] = set()
-        self._prepared: tuple[str, Line] | None = None
-        self._no_more: str | None = None
-        self._refused: str | None = None
-        self._is_full = False
-        self._wait_s = min(FIRST_LOOK_S, self.options.look_every_s)
-
     async def run(self, items: Sequence[Item]) -> RunSummary:
         """Ask every item that has no stored reply, after taking up the jobs of earlier commands.
 
@@ -139,7 +64,7 @@ class BatchRunner(Runner):
         self.progress = Progress(total=len(items))
         for item, key in self._without_reply(items, self.model.settings):
             self._items[key] = item
-            self._pending.append(_Step(item, key))
+            self._pending.append(Step(item, key))
         self._on_progress(self.progress)
         self.ledger.on_others = self._spending.note_other
         try:
@@ -209,7 +134,7 @@ class BatchRunner(Runner):
         self._pending = deque(step for step in self._pending if step.key not in job.asked)
         for key in job.asked:
             self._claim(key)
-        mine = _Mine(job)
+        mine = Mine(job)
         if not job.is_sent:
             self._drop(mine, _unsent(), "unsent", is_attempt=False)
             return
@@ -262,7 +187,7 @@ class BatchRunner(Runner):
             for item, key in waiting:
                 holder = self.jobs.holder(key)
                 if holder is None and self._claim(key):
-                    self._pending.append(_Step(item, key))
+                    self._pending.append(Step(item, key))
                 elif holder not in self._mine:
                     self._deferred.append((item, key))
             if self._mine or self._pending:
@@ -272,16 +197,6 @@ class BatchRunner(Runner):
             await self._pause(OTHERS_POLL_S)
             self.progress.waiting = ""
         return False
-
-    def _claim(self, key: str) -> bool:
-        if key not in self._claims and self.ledger.claim(key):
-            self._claims.add(key)
-        return key in self._claims
-
-    def _release(self, key: str) -> None:
-        if key in self._claims:
-            self._claims.discard(key)
-            self.ledger.release(key)
 
     # --- making jobs -----------------------------------------------------------------------------------
 
@@ -300,16 +215,11 @@ class BatchRunner(Runner):
                     if mine is None or not await self._send(mine, file):
                         return
             except OSError as error:
-                raise DataError(
-                    str(self.ledger.path.parent),
-                    f"the requests of a batch job cannot be written: {error.strerror or error}",
-                    "room for them beside the ledger",
-                    "Free space or make jobs smaller with --batch-size, and run the same command again.",
-                ) from error
+                raise self._no_room("requests", error) from error
 
-    async def _gather(self, file: IO[bytes]) -> _Mine | None:
+    async def _gather(self, file: IO[bytes]) -> Mine | None:
         """Write requests into a file until a job is full; None if there is nothing to send."""
-        mine: _Mine | None = None
+        mine: Mine | None = None
         while self._pending and self._stopped is None:
             if mine is not None and len(mine.job.asked) >= self._most_requests:
                 break
@@ -337,7 +247,7 @@ class BatchRunner(Runner):
             return None
         return mine
 
-    def _is_to_ask(self, step: _Step) -> bool:
+    def _is_to_ask(self, step: Step) -> bool:
         """Whether this process is to ask it now; otherwise it is counted or left for later."""
         self.jobs.sync()
         holder = self.jobs.holder(step.key)
@@ -356,7 +266,7 @@ class BatchRunner(Runner):
         self._release(step.key)
         return False
 
-    async def _line(self, step: _Step) -> Line | None:
+    async def _line(self, step: Step) -> Line | None:
         """The question as a line; None where it cannot be one, which fails the item."""
         if self._prepared is not None and self._prepared[0] == step.key:
             return self._prepared[1]
@@ -376,7 +286,7 @@ class BatchRunner(Runner):
         self._bytes.peak_bytes = max(self._bytes.peak_bytes, line.length)
         return line
 
-    def _admit_to_job(self, step: _Step) -> float | None:
+    def _admit_to_job(self, step: Step) -> float | None:
         """Reserve what a request may cost and write that it begins; None if it may not be made now."""
         estimate = self._estimate(step.item)
         with self.ledger.latched():
@@ -395,14 +305,14 @@ class BatchRunner(Runner):
             self._no_more = refusal.reason
         return None
 
-    def _begin(self) -> _Mine:
+    def _begin(self) -> Mine:
         name = NAME_PREFIX + uuid.uuid4().hex
         self.jobs.claim(name)
         self.jobs.begin(name, server=self._server)
-        return _Mine(next(job for job in self.jobs.open_jobs() if job.name == name))
+        return Mine(next(job for job in self.jobs.open_jobs() if job.name == name))
 
     async def _add(
-        self, mine: _Mine, step: _Step, line: Line, reserved: float, file: IO[bytes]
+        self, mine: Mine, step: Step, line: Line, reserved: float, file: IO[bytes]
     ) -> None:
         audio = step.item.audio
         # Into the record: what is needed to read the answer after this process is gone.
@@ -421,13 +331,13 @@ class BatchRunner(Runner):
         mine.uploads += line.uploads
         await line.write(file)
         count = len(mine.job.asked)
-        if count % _SHOWN_EVERY == 1:
+        if count % SHOWN_EVERY == 1:
             self.progress.waiting = (
                 f"gathering a batch job: {count} requests, {file.tell() / 2**20:.0f} MiB"
             )
             self._on_progress(self.progress)
 
-    async def _send(self, mine: _Mine, file: IO[bytes]) -> bool:
+    async def _send(self, mine: Mine, file: IO[bytes]) -> bool:
         """Have the service make a job; whether further ones may be made now."""
         job, size = mine.job, file.tell()
         file.flush()
@@ -504,7 +414,7 @@ class BatchRunner(Runner):
             if self._stopped is None:
                 await self._look(mine)
 
-    async def _look(self, mine: _Mine) -> None:
+    async def _look(self, mine: Mine) -> None:
         job = mine.job
         assert job.id is not None
         try:
@@ -523,189 +433,7 @@ class BatchRunner(Runner):
             hint = "" if error.kind != "missing" else "; --batch-cancel gives it up"
             self.stop(f"batch job {job.id} cannot be looked at: {error.message}{hint}")
 
-    async def _collect(self, mine: _Mine, status: Job) -> None:
-        """Put everything a job brought into the ledger, then close it."""
-        errors: dict[str, ModelError] = {}
-        odd = _Odd()
-        with tempfile.TemporaryFile(dir=self.ledger.path.parent) as file:
-            for output in status.outputs:
-                begun = file.seek(0, 2)
-                await self._patiently(partial(self._fetch, output, file, begun))
-                file.seek(0, 2)
-                # A file that was cut off must not swallow the first line of the next.
-                file.write(b"\n")
-            file.seek(0)
-            count = 0
-            while raw := file.readline(LONGEST_LINE_BYTES):
-                if raw.strip():
-                    self._read(mine, status, read_line(raw), errors, odd)
-                count += 1
-                if count % _SHOWN_EVERY == 0:
-                    self._on_progress(self.progress)
-                    await asyncio.sleep(0)
-        for inlined in status.inlined:
-            self._read(mine, status, inlined, errors, odd)
-        self._settle_rest(mine, status, errors)
-        replies = sum(self.ledger.has_reply(key) for key in mine.job.asked)
-        self.jobs.close_job(mine.job.name, status.state, replies=replies, **odd.counted())
-        self._forget(mine)
-        await self._api.clean(mine.job.source, mine.job.uploads)
-        if status.state != "succeeded" and not self.options.cancel and self._no_more is None:
-            why = status.message or _NO_STATUS
-            self._no_more = f"batch job {status.id} {_ENDED[status.state]}: {why}"
-        self._on_progress(self.progress)
-
-    async def _fetch(self, output: str, file: IO[bytes], at: int) -> None:
-        """Append a file of results behind ``at``, whatever an attempt before has left there."""
-        file.seek(at)
-        file.truncate()
-        await self._api.fetch(output, file)
-
-    def _read(
-        self,
-        mine: _Mine,
-        status: Job,
-        line: Mapping[str, Any] | None,
-        errors: dict[str, ModelError],
-        odd: _Odd,
-    ) -> None:
-        result: Result | None = None if line is None else self._api.result(line)
-        if result is None:
-            odd.unreadable += 1
-            return
-        asked = mine.job.asked.get(result.key)
-        if asked is None:
-            odd.unknown += 1
-        elif self.ledger.has_reply(asked.key):
-            odd.repeated += 1
-        elif result.reply is not None:
-            self._keep(mine, asked, result.reply, status)
-        elif result.error is not None:
-            errors.setdefault(asked.key, result.error)
-
-    def _keep(self, mine: _Mine, asked: Asked, reply: Reply, status: Job) -> None:
-        raw: dict[str, Any] = {**reply.raw, "batch": status.id}
-        if asked.stimulus is not None:
-            raw["stimulus"] = dict(asked.stimulus)
-        price = self.settings.price
-        cost_usd = reply.usage.cost_usd if price is None else price.of(reply.usage, asked.seconds)
-        self.ledger.reply(
-            asked.key,
-            replace(reply, raw=raw),
-            item=asked.item,
-            attempts=asked.attempt,
-            cost_usd=cost_usd,
-        )
-        self._spending.settle(
-            mine.reserved.pop(asked.key, 0.0), cost_usd, replied=True, maybe_paid=False
-        )
-        self._breaker.success()
-        self._unpriced += cost_usd is None
-        self.progress.cost_usd += cost_usd or 0.0
-        self.progress.done += asked.key in self._items
-        self._release(asked.key)
-
-    def _settle_rest(self, mine: _Mine, status: Job, errors: Mapping[str, ModelError]) -> None:
-        """What a job brought no reply for: tried again in a further job, or given up for now."""
-        for asked in mine.job.asked.values():
-            if self.ledger.has_reply(asked.key):
-                self._release(asked.key)
-                continue
-            error = errors.get(asked.key) or _without_result(self.model.name, status)
-            self._attempt_failed(mine, asked, error)
-            is_retried = (
-                status.state == "succeeded"
-                and error.retryable
-                and asked.attempt <= self.settings.max_retries
-                and self._stopped is None
-                and not self.options.cancel
-            )
-            if is_retried:
-                self._ask_again(asked, asked.attempt + 1)
-            elif status.state == "cancelled" and self.options.cancel:
-                self._release(asked.key)
-            else:
-                self._end(asked.item, asked.key, error, asked.attempt)
-
-    # --- how requests end --------------------------------------------------------------------------------
-
-    def _attempt_failed(self, mine: _Mine, asked: Asked, error: ModelError) -> None:
-        self.ledger.attempt_failed(asked.key, error, item=asked.item, attempt=asked.attempt)
-        reserved = mine.reserved.pop(asked.key, None)
-        if reserved is not None:
-            self._spending.settle(reserved, None, replied=False, maybe_paid=error.maybe_paid)
-        if error.maybe_paid:
-            self.progress.maybe_paid += 1
-            self.progress.maybe_cost_usd += reserved or asked.estimate_usd or 0.0
-
-    def _ask_again(self, asked: Asked, attempt: int) -> None:
-        item = self._items.get(asked.key)
-        if item is None:
-            self._release(asked.key)
-            return
-        self.progress.retries += attempt > asked.attempt
-        self._pending.append(_Step(item, asked.key, attempt))
-
-    def _end(self, item: str, key: str, error: ModelError, attempts: int) -> None:
-        """Give an item up until the next command."""
-        self.ledger.failed(key, error, item=item, attempts=attempts)
-        if key in self._items:
-            self.progress.done += 1
-            self.progress.failed += 1
-        self._release(key)
-        reason = self._breaker.failure(error)
-        if reason and self._no_more is None:
-            self._no_more = reason
-
-    def _drop(self, mine: _Mine, error: ModelError, state: str, *, is_attempt: bool = True) -> None:
-        """Close a job of which nothing will come; its requests are asked in another."""
-        for asked in mine.job.asked.values():
-            if self.ledger.has_reply(asked.key):
-                self._release(asked.key)
-                continue
-            if not is_attempt and asked.key in mine.reserved:
-                # Nothing has asked it: the limit on calls is not touched.
-                self._spending.calls -= 1
-                self.progress.calls -= 1
-            self._attempt_failed(mine, asked, error)
-            if self.options.cancel:
-                self._release(asked.key)
-            elif is_attempt and asked.attempt > self.settings.max_retries:
-                self._end(asked.item, asked.key, error, asked.attempt)
-            else:
-                self._ask_again(asked, asked.attempt + is_attempt)
-        self.jobs.close_job(mine.job.name, state)
-        self._forget(mine)
-
-    def _give_up_job(self, mine: _Mine, error: ModelError, state: str) -> None:
-        """Fail every request of a job that the service did not take, and make no further one."""
-        self._no_more = f"the service took no batch job: {error.message}"
-        for asked in mine.job.asked.values():
-            self._attempt_failed(mine, asked, error)
-            self._end(asked.item, asked.key, error, asked.attempt)
-        self.jobs.close_job(mine.job.name, state)
-        self._forget(mine)
-
-    def _forget(self, mine: _Mine) -> None:
-        self._mine.pop(mine.job.name, None)
-        self.jobs.release(mine.job.name)
-        if mine.job.id is not None:
-            self._is_full = False
-
     # --- waiting -----------------------------------------------------------------------------------------
-
-    async def _patiently(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Make a call that costs nothing, again and again as the settings allow."""
-        async for attempt in AsyncRetrying(
-            stop=stop_after_attempt(self.settings.max_retries + 1),
-            wait=Waits(self.settings),
-            retry=retry_if_exception(may_retry(self.settings)),
-            sleep=self._sleep,
-            reraise=True,
-        ):
-            with attempt:
-                return await call()
-        raise AssertionError("the last attempt raises")
 
     async def _pause_until_next_look(self) -> None:
         jobs = [mine.status for mine in self._mine.values() if mine.status is not None]
@@ -714,26 +442,14 @@ class BatchRunner(Runner):
         ended = sum((job.succeeded or 0) + (job.failed or 0) for job in jobs)
         count = len(self._mine)
         self.progress.waiting = (
-            f"{count} batch job{'s' if count > 1 else ''} {' and '.join(states) or 'under way'}, {ended} of {total} "
-            f"requests done, next look in {self._wait_s:.0f} s"
+            f"{count} batch job{'s' if count > 1 else ''} {' and '.join(states) or 'under way'} for "
+            f"{_age(min(mine.job.begun for mine in self._mine.values()))}, {ended} of {total} requests done, next look "
+            f"in {self._wait_s:.0f} s"
         )
         self._on_progress(self.progress)
         await self._pause(self._wait_s)
         self.progress.waiting = ""
         self._wait_s = min(self._wait_s * 1.5, self.options.look_every_s)
-
-
-@dataclass(slots=True)
-class _Odd:
-    """Lines of results that answer nothing that was asked."""
-
-    unknown: int = 0
-    repeated: int = 0
-    unreadable: int = 0
-
-    def counted(self) -> dict[str, int]:
-        named = {"unknown": self.unknown, "repeated": self.repeated, "unreadable": self.unreadable}
-        return {name: count for name, count in named.items() if count}
 
 
 class _UnclearError(Exception):
@@ -744,7 +460,14 @@ class _UnclearError(Exception):
         self.error = error
 
 
-_ENDED = {"failed": "failed", "expired": "expired", "cancelled": "was cancelled"}
+def _age(begun: str) -> str:
+    """How long ago a time stamp is, as people say it."""
+    try:
+        seconds = (datetime.now(UTC) - datetime.fromisoformat(begun)).total_seconds()
+    except (ValueError, TypeError):
+        return "an unknown time"
+    minutes = max(round(seconds / 60), 0)
+    return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{minutes} min"
 
 
 def _is_certain(error: ModelError) -> bool:
@@ -764,23 +487,4 @@ def _lost(job: OpenJob) -> ModelError:
         kind="lost",
         retryable=True,
         maybe_paid=True,
-    )
-
-
-def _without_result(model: str, status: Job) -> ModelError:
-    """Why a job has nothing to say of a request."""
-    if status.state == "succeeded":
-        return ModelError(
-            f"{model}: the results of batch job {status.id} say nothing of this request",
-            kind="bad_reply",
-            retryable=True,
-            maybe_paid=True,
-        )
-    why = f": {status.message}" if status.message else ""
-    return ModelError(
-        f"{model}: batch job {status.id} {_ENDED[status.state]}{why}",
-        kind=f"batch_{status.state}",
-        retryable=True,
-        # The service says that it has answered some, and gives no answers.
-        maybe_paid=bool(status.succeeded) and not (status.outputs or status.inlined),
     )
