@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from earwitness.errors import EarwitnessError
 from earwitness.report.boards import ReportData, clips_of
-from earwitness.report.numbers import count
+from earwitness.report.numbers import count, plural
 from earwitness.tasks.cares_runs import TASKS
 from earwitness.tasks.records import System
 
@@ -30,6 +30,7 @@ _ORDER = (
     "scoring",
     "clips",
     "limits",
+    "batch",
     "started",
     "finished",
     "versions",
@@ -40,6 +41,7 @@ _NAMES = {
     "parser_version": "parser version",
     "label_map": "label map",
     "clips": "clip set",
+    "batch": "answers by batch jobs",
     "versions": "software",
 }
 _HIDDEN = {"name", "card_version"}
@@ -111,6 +113,21 @@ def _table_view(system: System) -> dict[str, Any]:
         "line": f"from {system.origin}",
         "entries": [(key, value) for key, value in entries if value],
     }
+
+
+def batch_words(cards: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
+    """Whose answers came by batch jobs, as a sentence; empty where none did.
+
+    >>> batch_words([("m", {"batch": {"jobs": 2, "replies": 140}}), ("n", {})])
+    " Answers by the service's batch API (m: 140 in 2 jobs)."
+    """
+    told: dict[str, str] = {}
+    for name, card in cards:
+        batch = card.get("batch")
+        if isinstance(batch, Mapping) and batch.get("replies"):
+            told[name] = f"{count(batch['replies'])} in {plural(batch.get('jobs', 1), 'job')}"
+    named = "; ".join(f"{name}: {what}" for name, what in told.items())
+    return f" Answers by the service's batch API ({named})." if named else ""
 
 
 def moment(stamp: object) -> str:

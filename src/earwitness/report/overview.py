@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from earwitness.report.boards import ReportData, clips_of
+from earwitness.report.cards import batch_words
 from earwitness.report.figures import shorten
 from earwitness.report.numbers import (
     MISSING,
@@ -44,7 +45,9 @@ def lead(data: ReportData) -> str:
     controls = sorted({board.condition for board in data.boards} - {"audio"})
     if controls:
         words += f" Controls: {', '.join(controls)}."
-    words += _cut_recordings(data)
+    words += _cut_recordings(data) + batch_words(
+        (system.name, system.card) for board in data.boards for system in board.systems
+    )
     days = sorted(
         str(system.card[key])[:10]
         for board in data.boards

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from earwitness.report.cards import batch_words
 from earwitness.report.numbers import (
     MISSING,
     count,
@@ -314,4 +315,7 @@ def lead(boards: tuple[SceneBoard, ...]) -> str:
         + f" in {plural(len(first.tasks), 'task')} ({', '.join(first.tasks)}), {count(items)} questions in all conditions."
     )
     controls = [name for name in first.conditions if name != "audio"]
-    return words + (f" Controls: {', '.join(controls)}." if controls else "")
+    words += f" Controls: {', '.join(controls)}." if controls else ""
+    return words + batch_words(
+        (f"{each.task} of {each.name}", each.card) for board in boards for each in board.answers
+    )

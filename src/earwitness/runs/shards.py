@@ -17,7 +17,7 @@ from earwitness.runs.ledger import Ledger
 
 Entry = TypeVar("Entry")
 _SUFFIX = re.compile(r"--shard-\d+-of-\d+$")
-_OWN = frozenset({"started", "finished", "n_items", "shard", "versions", "long_audio"})
+_OWN = frozenset({"started", "finished", "n_items", "shard", "versions", "long_audio", "batch"})
 """Fields of a card that may differ between parts of one run."""
 
 
@@ -271,6 +271,9 @@ def _joined_card(
             "longest_s": max(each["longest_s"] for each in long_audio),
             **{n: sum(each[n] for each in long_audio) for n in ("cropped", "chunked", "chunks")},
         }
+    batches = [card["batch"] for card in cards if card.get("batch")]
+    if batches:
+        joined["batch"] = {n: sum(each[n] for each in batches) for n in ("jobs", "replies")}
     versions = [card.get("versions") for card in cards]
     return joined | {
         "n_items": len(_whole_keys(lines)),
