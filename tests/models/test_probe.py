@@ -122,6 +122,14 @@ def test_a_stumble_is_tried_once_more(
         assert run(clips, server).verdict == "hearing"
 
 
+def test_a_service_that_is_closed_for_long_is_not_asked_before_its_time(
+    clips: tuple[ProbeClip, ...],
+) -> None:
+    with OpenAIServer(choose=lambda _: error(429, **{"Retry-After": "3600"})) as server:
+        assert run(clips, server).verdict == "unclear"
+        assert len(server.calls) == len(clips)
+
+
 def judged(clips: Sequence[ProbeClip], said: Sequence[str | None]) -> str:
     answers = []
     for clip, text in zip(clips, said, strict=True):

@@ -280,6 +280,16 @@ def test_services_that_are_busy_are_asked_again(tmp_path: Path, server: TtsServe
     assert sum(line["event"] == "failed" for line in lines) == 3
 
 
+def test_a_service_that_is_closed_for_long_is_not_asked_before_its_time(
+    tmp_path: Path, server: TtsServer
+) -> None:
+    server.choose = lambda _: error(429, **{"Retry-After": "3600"})
+    corpus = make_corpus(tmp_path / "corpus", templates=1, utterances=9)
+    with pytest.raises(DataError, match="run the same command again"):
+        speak(corpus, paid_cast(tmp_path, server), concurrency=1)
+    assert len(server.calls) == 1
+
+
 def test_what_was_paid_for_is_kept_when_the_credits_run_out(
     tmp_path: Path, server: TtsServer
 ) -> None:

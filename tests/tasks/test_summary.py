@@ -18,7 +18,7 @@ from earwitness.tasks.records import Decision
 from earwitness.tasks.scene_items import load_mixed
 from earwitness.tasks.summary import Judged, NamingJudge, checked, judged, score
 from earwitness.tasks.summary_judge import ChatJudge, question, read_verdicts
-from tests.standins.loopback import json_act
+from tests.standins.loopback import error, json_act
 from tests.standins.openai_server import OpenAIServer, completion
 from tests.tasks.test_cares_runs import cares, key, listener
 
@@ -147,6 +147,15 @@ def test_a_chat_judge_is_asked_once_a_summary_and_its_verdicts_are_kept(
         assert len(server.calls) == 2
     found = judged(summaries(texts), again)
     assert [d.outcome.label for d in found] == ["heard", "absent", "absent", "absent"]
+
+
+def test_a_judge_that_is_closed_for_long_is_not_asked_before_its_time(bank, tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    with OpenAIServer(choose=lambda _: error(429, **{"Retry-After": "3600"})) as server:
+        model = open_text_model("openai/judge", {"base_url": server.url})
+        judge = ChatJudge(model, bank, tmp_path / "v.jsonl")
+        assert judge.prepare(summaries(["A dog barks."])) == 1
+        assert len(server.calls) == 1
 
 
 # --- scores

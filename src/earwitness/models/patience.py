@@ -62,6 +62,21 @@ def parse_retry_after(headers: Mapping[str, str], now: float | None = None) -> f
     return max(waits, default=None)
 
 
+def retry_wait_s(asked_s: float | None, own_s: float, longest_s: float) -> float | None:
+    """Seconds until a call is tried again; None where the service asks for longer than is waited.
+
+    Such a service is closed for now: to come back before its time would only prolong it.
+
+    Examples
+    --------
+    >>> retry_wait_s(None, 90.0, 60.0), retry_wait_s(5.0, 1.0, 60.0), retry_wait_s(61.0, 1.0, 60.0)
+    (60.0, 5.0, None)
+    """
+    if asked_s is None:
+        return min(own_s, longest_s)
+    return asked_s if asked_s <= longest_s else None
+
+
 def look_again_s(asked_s: float | None, every_s: float) -> float:
     """Seconds until the next look at a job: as usual, or as long as the service asks for.
 

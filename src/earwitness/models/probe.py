@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from earwitness.errors import ModelError
+from earwitness.models.patience import retry_wait_s
 from earwitness.models.protocols import (
     AudioModel,
     AudioRef,
@@ -249,9 +250,10 @@ async def _answer(model: AudioModel, clip: ProbeClip, request: Request) -> Probe
         try:
             reply = await model.ask(request)
         except ModelError as error:
-            if last or not error.retryable:
+            wait_s = retry_wait_s(error.retry_after_s, 0.5, _LONGEST_WAIT_S)
+            if last or not error.retryable or wait_s is None:
                 return ProbeAnswer(clip, None, "", error.message)
-            await asyncio.sleep(min(error.retry_after_s or 0.5, _LONGEST_WAIT_S))
+            await asyncio.sleep(wait_s)
         else:
             return ProbeAnswer(clip, reply, read_answer(clip, reply))
     raise AssertionError("the last try returns")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from earwitness.errors import DataError, EarwitnessError, ModelError
 from earwitness.jobs import default_workers, pool_map
+from earwitness.models.patience import retry_wait_s
 from earwitness.models.protocols import Spoken, Voice
 from earwitness.runs.jsonlines import JsonLines
 from earwitness.scenes.voices_store import VoiceAsset, VoiceStore
@@ -211,14 +212,15 @@ def _call_services(
                     message=error.message,
                     maybe_paid=error.maybe_paid,
                 )
-                if not error.retryable or attempt == TRIES:
+                wait_s = _wait(attempt, error.retry_after_s)
+                if not error.retryable or attempt == TRIES or wait_s is None:
                     stop.set()
                     raise DataError(
                         job.where,
                         error.message,
                         next_step="Everything spoken so far is kept; run the same command again.",
                     ) from error
-                sleep(_wait(attempt, error.retry_after_s))
+                sleep(wait_s)
             except EarwitnessError as error:
                 note("failed", job, kind="refused", message=str(error), maybe_paid=False)
                 stop.set()
@@ -244,8 +246,9 @@ def _call_services(
             raise
 
 
-def _wait(attempt: int, asked_s: float | None) -> float:
+def _wait(attempt: int, asked_s: float | None) -> float | None:
     backoff = FIRST_WAIT_S * 2.0 ** (attempt - 1)
     # Jitter keeps parallel calls from coming back together; it changes no result.
     jittered = backoff * random.uniform(0.5, 1.5)
-    return min(max(asked_s or 0.0, jittered), LONGEST_WAIT_S)
+    wait_s = retry_wait_s(asked_s, jittered, LONGEST_WAIT_S)
+    return None if wait_s is None else max(wait_s, min(jittered, LONGEST_WAIT_S))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from earwitness.errors import IncompleteRunError, ModelError
+from earwitness.models.patience import retry_wait_s
 from earwitness.models.protocols import Message, TextModel
 from earwitness.runs.items import digest
 from earwitness.tasks.summary import VERDICTS, Judged, Verdict, checked
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 JUDGE_VERSION = "1"
 LEAST_WORDS = 2
 _TRIES = 3
+_LONGEST_WAIT_S = 60.0
 _SYSTEM = """You check which sounds a summary of a recording mentions. For every listed sound give one verdict:
 "heard": the summary says that this sound, or its source making a sound, occurs in the recording;
 "nature": it mentions a sound of the same kind under another or a vaguer name;
@@ -160,9 +162,10 @@ class ChatJudge:
             try:
                 reply = await self._model.complete(question(summary, shown))
             except ModelError as error:
-                if not error.retryable or attempt == _TRIES - 1:
+                wait_s = retry_wait_s(error.retry_after_s, 2.0**attempt, _LONGEST_WAIT_S)
+                if not error.retryable or attempt == _TRIES - 1 or wait_s is None:
                     return None
-                await asyncio.sleep(min(error.retry_after_s or 2.0**attempt, 60.0))
+                await asyncio.sleep(wait_s)
                 continue
             found = read_verdicts(reply.text or "", summary, sounds)
             if found is not None:

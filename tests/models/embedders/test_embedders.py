@@ -177,6 +177,18 @@ def test_a_service_in_batches_put_back_in_order(at: Callable[..., Embedder]) -> 
             assert np.array_equal(row, vectors(at(server), text)[0])
 
 
+def test_a_service_that_is_closed_for_long_is_not_asked_before_its_time(
+    at: Callable[..., Embedder],
+) -> None:
+    with (
+        EmbeddingServer(error(429, **{"Retry-After": "3600"})) as server,
+        pytest.raises(ModelError) as caught,
+    ):
+        vectors(at(server), TEXTS[0])
+    assert caught.value.retry_after_s == 3600
+    assert len(server.calls) == 1
+
+
 def test_a_service_is_asked_again_and_then_not(at: Callable[..., Embedder]) -> None:
     with EmbeddingServer(error(503), Act("reset_before")) as server:
         assert vectors(at(server), TEXTS[0]).shape == (1, 64)

@@ -25,6 +25,7 @@ from earwitness.models.http import (
     read_key,
 )
 from earwitness.models.options import Option, read_options
+from earwitness.models.patience import retry_wait_s
 from earwitness.models.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -101,11 +102,11 @@ class ServiceEmbedder:
             try:
                 return await self._call(texts)
             except ModelError as error:
-                if not error.retryable or number == tries:
+                own_s = FIRST_WAIT_S * 2 ** (number - 1)
+                wait_s = retry_wait_s(error.retry_after_s, own_s, LONGEST_WAIT_S)
+                if not error.retryable or number == tries or wait_s is None:
                     raise
-                asked = error.retry_after_s
-                wait = FIRST_WAIT_S * 2 ** (number - 1) if asked is None else asked
-                await asyncio.sleep(min(wait, LONGEST_WAIT_S))
+                await asyncio.sleep(wait_s)
         raise AssertionError("there is a last try")
 
     async def _call(self, texts: Sequence[str]) -> list[list[float]]:
