@@ -152,13 +152,13 @@ class MistralBatches:
             return None
         response, error = line.get("response"), line.get("error")
         response = response if isinstance(response, dict) else {}
-        status = count_or_none(response.get("status_code")) or (500 if error else 200)
+        status = count_or_none(response.get("status_code")) or 0
         body = response.get("body")
         if error and (status < 400 or not body):
-            status = max(status, _status_of(error))
+            status = status if status >= 400 else _status_of(error)
             body = {"error": error if isinstance(error, dict) else {"message": str(error)}}
         try:
-            return Result(key, self.chat.read(answer_of(status, body if body else {})))
+            return Result(key, self.chat.read(answer_of(status or 200, body if body else {})))
         except ModelError as problem:
             return Result(key, error=problem)
 
