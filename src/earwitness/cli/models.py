@@ -121,10 +121,13 @@ def show(
 
       earwitness models show endpoint/my_vendor.yaml
     """
+    from dataclasses import asdict
+
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    from earwitness.models.batching import batch_api
     from earwitness.models.registry import adapter_info, list_adapters, open_model, parse_options
 
     options = parse_options(option)
@@ -143,11 +146,17 @@ def show(
         "limits": _limit_fields(model.limits),
         "settings": dict(model.settings),
     }
+    api = batch_api(model)
+    if api is not None:
+        facts["batch_jobs"] = asdict(api.limits)
     if as_json:
         _print_json(facts)
         return
     console.print(Text(model.name, style="bold"), soft_wrap=True)
-    for title, rows in (("limits", facts["limits"]), ("settings", facts["settings"])):
+    for part in ("limits", "batch_jobs", "settings"):
+        title, rows = part.replace("_", " "), facts.get(part, {})
+        if not rows:
+            continue
         grid = Table.grid(padding=(0, 2))
         for key, value in rows.items():
             grid.add_row(f"  {key}", Text(_shown(value), overflow="fold"))

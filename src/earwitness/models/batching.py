@@ -142,6 +142,12 @@ class BatchApi(Protocol):
         ...
 
 
+def batch_api(model: object) -> BatchApi | None:
+    """The batch API of a model, None where it has none."""
+    found = getattr(model, "batches", None)
+    return found() if callable(found) else None
+
+
 def batches_of(model: object) -> BatchApi:
     """The batch API of a model.
 
@@ -149,8 +155,7 @@ def batches_of(model: object) -> BatchApi:
     ------
     UsageError: it has none.
     """
-    found = getattr(model, "batches", None)
-    api: BatchApi | None = found() if callable(found) else None
+    api = batch_api(model)
     if api is not None:
         return api
     name = str(getattr(model, "name", model))

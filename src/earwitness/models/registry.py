@@ -18,7 +18,7 @@ from typing import Any
 
 from earwitness.errors import DataError, UsageError
 from earwitness.models.adapter import AdapterInfo
-from earwitness.models.batching import BatchApi
+from earwitness.models.batching import BatchApi, batch_api
 from earwitness.models.options import parse_options
 from earwitness.models.pace import Pace, split_pace
 from earwitness.models.protocols import (
@@ -430,8 +430,7 @@ class _NamedModel:
 
     def batches(self) -> BatchApi | None:
         """The batch API of the model behind the name, None where it has none."""
-        found = getattr(self._model, "batches", None)
-        return found() if callable(found) else None
+        return batch_api(self._model)
 
     async def ask(self, request: Request) -> Reply:
         return await self._model.ask(request)
