@@ -120,9 +120,6 @@ def test_leave_and_come_back(clips: Path, tmp_path: Path) -> None:
         again = emotion(clips, server, tmp_path, *words)
         assert "under way" not in again.output
         assert len(server.jobs) == 2
-        # What is answered is answered, whichever way is asked.
-        emotion(clips, server, tmp_path)
-        assert not [call for call in server.calls if "generateContent" in call.path]
 
 
 def test_cancelling(clips: Path, tmp_path: Path) -> None:
@@ -242,3 +239,30 @@ def test_shards_by_batch_are_joined(clips: Path, tmp_path: Path) -> None:
             emotion(clips, server, tmp_path / "parts", "--batch", "--shard", shard)
     [joined] = merge_runs([tmp_path / "parts"], tmp_path / "whole")
     assert RunFolder(joined.folder).card()["batch"] == {"jobs": 2, "replies": CLIPS}
+
+
+def test_questions_about_scenes_by_batch(mixed_folder: Path, tmp_path: Path) -> None:
+    with GoogleBatchServer(plans=(Plan(looks=1), Plan(looks=1))) as server:
+        given = ["run", "cares", mixed_folder, "--model", "google/m", "--tasks", "location,sound"]
+        given += ["-M", f"base_url={server.url}", "--out", tmp_path, "--limit", 2, "--batch"]
+        words = [str(word) for word in (*given, "--batch-look", 0.05)]
+        left = CliRunner().invoke(build_app(), [*words, "--batch-no-wait"])
+        assert left.exit_code == 4, left.output
+        assert "under way location google/m" in said(left)
+        done = CliRunner().invoke(build_app(), words)
+        assert done.exit_code == 0, done.output
+        assert len(server.jobs) == 2
+    cards = [RunFolder(path).card() for path in tmp_path.iterdir() if path.is_dir()]
+    assert {card["task"]: card["batch"]["jobs"] for card in cards if "batch" in card} == {
+        "location": 1, "sound": 1,
+    }  # fmt: skip
+
+
+def test_what_a_job_may_hold_is_told() -> None:
+    words = ["models", "show", "mistral/m", "--json"]
+    shown = json.loads(CliRunner().invoke(build_app(), words).stdout)
+    assert shown["batch_jobs"] == {
+        "max_requests": 100_000, "max_bytes": 500_000_000, "max_jobs": 100,
+    }  # fmt: skip
+    words[2] = "openai/m"
+    assert "batch_jobs" not in json.loads(CliRunner().invoke(build_app(), words).stdout)

@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from earwitness.errors import ModelError, UsageError
 from earwitness.models import google_files
@@ -23,6 +25,11 @@ from tests.standins.google_server import generated, google_error
 from tests.standins.loopback import Act, html, json_act
 
 T = TypeVar("T")
+NAMES = st.sampled_from(
+    ["key", "custom_id", "response", "error", "metadata", "status_code", "body", "code", "message",
+     "candidates", "content", "parts", "text", "finishReason", "choices", "usageMetadata", "details"]
+)  # fmt: skip
+MODELS = {name: open_model(name) for name in ("google/m", "mistral/m")}
 
 
 def with_api(url: str, work: Callable[[GoogleBatches], Awaitable[T]], **options: str) -> T:
@@ -270,3 +277,23 @@ def test_models_without_batches_say_why() -> None:
     with pytest.raises(UsageError, match="knows no batch API"):
         batches_of(open_model("baseline/uniform", {"requests_per_minute": "3"}))
     assert batches_of(open_model("mistral/m", {"requests_per_minute": "3"}))
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    line=st.dictionaries(NAMES, VALUES, max_size=6),
+    model=st.sampled_from(["google/m", "mistral/m"]),
+)
+def test_whatever_a_line_holds_it_is_a_reply_an_error_or_nothing(
+    line: dict[str, Any], model: str
+) -> None:
+    result = batches_of(MODELS[model]).result(line)
+    if result is not None:
+        assert (result.reply is None) != (result.error is None)

@@ -771,6 +771,32 @@ def test_killed_between_submission_and_the_first_look_the_job_is_taken_up(
         assert ledger.counts.maybe_paid_twice == 0
 
 
+@each_service
+def test_items_of_a_job_that_another_process_left_are_not_asked_singly(
+    service: str, begin: Any, items: list[Item]
+) -> None:
+    server, sitting = begin(service, plans=(Plan(looks=99),))
+
+    async def work(model: Any) -> RunSummary:
+        # Open before the job was made: a process that asks call by call and comes to its items later.
+        with (
+            Ledger(sitting.folder / "ledger.jsonl", shared=True) as ledger,
+            JobBook(sitting.folder) as jobs,
+        ):
+            await asyncio.to_thread(sitting.ask, items[:4], wait=False)
+            try:
+                return await Runner(model, ledger, SETTINGS, held=jobs.asks).run(items)
+            finally:
+                await model.aclose()
+
+    summary = asyncio.run(work(sitting.model()))
+    assert gist(summary) == (0, 3, 0, 4)
+    assert len(server.asked) == 3
+    [job] = server.jobs.values()
+    job.plan = Plan(looks=0)
+    assert gist(sitting.ask(items)) == (3, 4, 0, 0)
+
+
 # --- refusals -----------------------------------------------------------------------------------------------
 
 
