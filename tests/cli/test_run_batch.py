@@ -118,7 +118,8 @@ def test_leave_and_come_back(clips: Path, tmp_path: Path) -> None:
             emotion(clips, server, tmp_path)
         assert len(server.calls) == calls
         again = emotion(clips, server, tmp_path, *words)
-        assert "under way" not in again.output
+        assert "7 requests are in 2 batch jobs of an earlier command" in said(again)
+        assert "under way google" not in again.output
         assert len(server.jobs) == 2
 
 
@@ -140,6 +141,12 @@ def test_the_price_of_a_batch_and_the_limit_before_it(clips: Path, tmp_path: Pat
         [seen] = json.loads(dry.stdout).values()
         assert seen["cost_usd"] == pytest.approx(CLIPS * 0.01)
         assert not server.calls
+        left = emotion(
+            clips, server, tmp_path / "r", *words, "--max-cost", 0.0301, "--batch-no-wait", code=4
+        )
+        assert "reckoned with 0.0300 USD" in said(left)
+        assert " USD for " not in said(left).partition("under way")[0].rpartition("cost of")[0]
+        assert "right of" not in left.output
         emotion(clips, server, tmp_path / "r", *words, "--max-cost", 0.0301, code=3)
         assert [len(job.lines) for job in server.jobs.values()] == [3]
     with Ledger(

@@ -16,6 +16,7 @@ from earwitness.cli.run_batch import (
     NoWaitOption,
     SizeOption,
     batching,
+    only_under_way,
 )
 from earwitness.cli.run_limits import (
     AudioOption,
@@ -211,7 +212,9 @@ def emotion(
         return
     summaries = {run.name: _carry_out(run, settings, console, limits) for run in runs}
     complete = all(summary.complete for summary in summaries.values())
-    paths = _score(runs, out, accept_failed=accept_failed, report=report, quiet=as_json)
+    paths: dict[str, str] = {}
+    if not only_under_way(summaries.values()):
+        paths = _score(runs, out, accept_failed=accept_failed, report=report, quiet=as_json)
     if as_json:
         _print_summaries(runs, summaries, paths)
     if any(summary.under_way for summary in summaries.values()):
@@ -267,6 +270,7 @@ def _carry_out(run: PlannedRun, settings: Any, console: Console, limits: RunLimi
             highlight=False,
         )
     limits.announce(run, console)
+    Batching(limits.batch).announce(run, console)
     bar = ProgressBar(
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -69,20 +70,46 @@ class Batching:
             for run in runs:
                 batches_of(run.model)
 
+    def announce(self, run: PlannedRun, console: Console) -> None:
+        """Say what is under way already, which the estimate counts too."""
+        from earwitness.runs.batch_jobs import JobBook
+
+        if self.options is None:
+            return
+        with JobBook(run.folder, read_only=True) as book:
+            jobs = book.open_jobs()
+        if jobs:
+            console.print(
+                f"note {run.name}: {sum(len(job.asked) for job in jobs)} requests are in {len(jobs)} batch jobs of an "
+                "earlier command; they are taken up and not sent again",
+                highlight=False,
+                markup=False,
+                soft_wrap=True,
+            )
+
     def conclude(self, run: PlannedRun, summary: RunSummary, console: Console) -> None:
         """Say what goes on at the service, and how to get it."""
         if not summary.under_way:
             return
         named = ", ".join(summary.batch_jobs[:3])
         more = f" and {len(summary.batch_jobs) - 3} more" if len(summary.batch_jobs) > 3 else ""
+        cost = f", reckoned with {summary.under_way_usd:.4f} USD" if summary.under_way_usd else ""
         console.print(
             f"under way {run.name}: {summary.under_way} items in {len(summary.batch_jobs)} batch "
-            f"job{'s' if len(summary.batch_jobs) > 1 else ''} ({named}{more}). Run the same command again to fetch the "
+            f"job{'s' if len(summary.batch_jobs) > 1 else ''} ({named}{more}){cost}. Run the same command again to fetch the "
             "answers.",
             highlight=False,
             markup=False,
             soft_wrap=True,
         )
+
+
+def only_under_way(summaries: Iterable[RunSummary]) -> bool:
+    """Whether there is nothing to score yet: all that was asked is under way."""
+    given = list(summaries)
+    return any(each.under_way for each in given) and not any(
+        each.replied + each.already_stored + each.failed for each in given
+    )
 
 
 def batching(

@@ -15,6 +15,7 @@ from earwitness.cli.run_batch import (
     NoWaitOption,
     SizeOption,
     batching,
+    only_under_way,
 )
 from earwitness.cli.run_limits import (
     AudioOption,
@@ -229,6 +230,8 @@ def cares(
         _show_forecast(tuple(map(_forecast_run, runs)), limits, as_json=as_json)
         return
     summaries = [_carry_out(_shown_run(run), settings, console, limits) for run in runs]
+    if only_under_way(summaries) and not as_json:
+        raise typer.Exit(UNDER_WAY)
     answers = answers_of([run.folder for run in runs])
     judging = _judge(mixed, judge, parse_options(judge_option), models_file, out, answers, console)
     table = build_table(

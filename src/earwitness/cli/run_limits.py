@@ -111,8 +111,9 @@ class RunLimits:
         """Say afterwards what was spent, and what may have been charged besides."""
         price = self.price_of(run)
         told = []
-        if summary.cost_usd or (price is not None and not price.is_free and summary.calls):
-            told.append(f"{summary.cost_usd:.4f} USD for {summary.calls} calls")
+        ended = summary.calls - summary.under_way
+        if summary.cost_usd or (price is not None and not price.is_free and ended > 0):
+            told.append(f"{summary.cost_usd:.4f} USD for {max(ended, 0)} calls")
         if summary.unpriced and told:
             told.append(f"{summary.unpriced} replies of unknown cost")
         if summary.maybe_paid:

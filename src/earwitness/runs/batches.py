@@ -86,6 +86,9 @@ class BatchRunner(BatchDesk):
             self._summary(),
             stopped=self._stopped or self._no_more,
             under_way=sum(key in self._items for job in left for key in job.asked),
+            under_way_usd=sum(
+                asked.estimate_usd or 0.0 for job in left for asked in job.asked.values()
+            ),
             batch_jobs=tuple(job.id or job.name for job in left),
         )
 

@@ -90,7 +90,7 @@ class RunSummary:
     ``already_stored`` counts the replies that were there and, among them, ``elsewhere`` those that another process
     got meanwhile. ``maybe_paid`` are calls without a reply that may have been charged, with what they were estimated
     to cost. ``unpriced`` are replies of which nobody knows what they cost. ``under_way`` are items in batch jobs that go
-    on at the service (``batch_jobs``); they count as not asked.
+    on at the service (``batch_jobs``, reckoned with ``under_way_usd``); they count as not asked.
     """
 
     total: int
@@ -108,6 +108,7 @@ class RunSummary:
     maybe_cost_usd: float = 0.0
     unpriced: int = 0
     under_way: int = 0
+    under_way_usd: float = 0.0
     batch_jobs: tuple[str, ...] = ()
 
     @property
