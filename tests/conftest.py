@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _commands_made_once() -> Iterator[None]:
+    """Typer makes the tree of all commands anew at every call, a tenth of a second: one process of tests keeps it."""
+    import typer.main
+    import typer.testing
+
+    kept = cache(typer.main.get_command)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", kept)
+        patch.setattr(typer.testing, "_get_command", kept)
+        yield
 
 
 def real_data_folder() -> Path | None:

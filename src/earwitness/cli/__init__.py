@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -27,8 +28,9 @@ GROUPS = (
 """Modules of this package; each has ``register(app)``."""
 
 
+@cache
 def build_app() -> typer.Typer:
-    """Assemble the program from its groups. Importing a group must not import anything heavy."""
+    """Assemble the program from its groups, once a process. Importing a group must not import anything heavy."""
     import typer
 
     app = typer.Typer(

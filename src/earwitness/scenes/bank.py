@@ -16,6 +16,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -219,7 +220,16 @@ def load_bank(path: Path | str | None = None) -> Bank:
     >>> len(bank.locations), len(bank.roles), len(bank.templates)
     (13, 24, 1000)
     """
-    folder = DEFAULT_BANK if path is None else Path(path)
+    return _shipped() if path is None else _load(Path(path))
+
+
+@cache
+def _shipped() -> Bank:
+    """The bank that ships, read once a process: nothing of it changes while a program runs."""
+    return _load(DEFAULT_BANK)
+
+
+def _load(folder: Path) -> Bank:
     if not folder.is_dir():
         raise BankError(
             str(folder),
