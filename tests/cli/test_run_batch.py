@@ -158,7 +158,7 @@ def test_the_price_of_a_batch_and_the_limit_before_it(clips: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("model", "why"),
     [
-        ("openai/gpt-audio", "list v1/batch as not supported"),
+        ("openai/gpt-audio", "lists v1/batch as not supported for gpt-audio-mini"),
         ("baseline/majority", "its adapter knows no batch API"),
     ],
 )

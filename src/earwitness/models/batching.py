@@ -24,8 +24,8 @@ LONGEST_LINE_BYTES = 32 * 1024 * 1024
 """A line of results longer than this is no answer to a question."""
 
 NO_BATCHES: Mapping[str, str] = {
-    "openai": "OpenAI's pages of its audio models list v1/batch as not supported (November 2026), and other servers "
-    "of this protocol have no common batch API",
+    "openai": "OpenAI lists v1/batch as not supported for gpt-audio-mini (November 2026) and says of no audio model that "
+    "it takes batches; other servers of this protocol have no common batch API",
     "openai-realtime": "a realtime connection answers at once or not at all",
     "anthropic": "the service's batches take words and images, and no audio",
 }
