@@ -168,7 +168,7 @@ def test_options_that_do_not_fit(one: Path, tmp_path: Path) -> None:
         invoke("report", one, *out, "--bundle", "--link-audio")
     with pytest.raises(UsageError, match="--cluster: 'speaker'; wanted scene or template"):
         invoke("report", one, *out, "--cluster", "speaker")
-    with pytest.raises(UsageError, match=r"no verdicts--openai_judge\.jsonl beside the runs"):
+    with pytest.raises(UsageError, match=r"no judge--openai_judge\.jsonl beside the runs"):
         invoke("report", one, *out, "--judge", "openai/judge")
     with pytest.raises(UsageError, match="--control: 'nobody' was not asked"):
         invoke("report", one, *out, "--control", "nobody")

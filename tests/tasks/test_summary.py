@@ -9,7 +9,11 @@ import pytest
 from earwitness.errors import DataError, IncompleteRunError
 from earwitness.models.protocols import Reply
 from earwitness.models.registry import open_text_model
+from earwitness.runs.budgets import parse_price
+from earwitness.runs.jsonlines import read_lines
 from earwitness.runs.outcomes import Outcome
+from earwitness.runs.runner import RunnerSettings
+from earwitness.runs.text_calls import Meter
 from earwitness.scenes.bank import load_bank
 from earwitness.tasks import summary
 from earwitness.tasks.cares_runs import answers_of
@@ -88,7 +92,8 @@ def test_a_verdict_needs_a_quote_that_is_there(quote, verdict):
 
 
 def test_the_judge_never_sees_reactions(bank):
-    text = " ".join(m.text for m in question("They talk.", ["a dog barking"])).casefold()
+    prompt = question("They talk.", ["a dog barking"], again=True)
+    text = f"{prompt.system} {prompt.user}".casefold()
     assert "a dog barking" in text
     for word in ("pivot", "verbal", "behavioral", "ambient", "reaction"):
         assert word not in text
@@ -117,44 +122,91 @@ def summaries(texts, **groups):
     ]  # fmt: skip
 
 
-def test_a_chat_judge_is_asked_once_a_summary_and_its_verdicts_are_kept(
-    bank, tmp_path, monkeypatch
-):
+def asked_of(call):
+    said = call.json()["messages"][-1]["content"]
+    return said if isinstance(said, str) else said[0]["text"]
+
+
+def verdict_on_dogs(call):
+    heard = "A dog barks." in asked_of(call)
+    verdicts = [{"sound": 1, "verdict": "heard" if heard else "absent", "quote": "a dog barks" if heard else ""}]  # fmt: skip
+    return json_act(completion(json.dumps({"verdicts": verdicts})))
+
+
+def opened(server, bank, store):
+    return ChatJudge(open_text_model("openai/judge", {"base_url": server.url}), bank, store)
+
+
+def test_a_chat_judge_is_asked_once_a_summary_and_its_replies_are_kept(bank, tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "x")
-    texts = ["A dog barks.", "They talk."]
-
-    def choose(call):
-        said = call.json()["messages"][-1]["content"]
-        said = said if isinstance(said, str) else said[0]["text"]
-        heard = "A dog barks." in said
-        verdicts = [{"sound": 1, "verdict": "heard" if heard else "absent", "quote": "a dog barks" if heard else ""}]  # fmt: skip
-        return json_act(completion(json.dumps({"verdicts": verdicts})))
-
-    store = tmp_path / "verdicts.jsonl"
-    with OpenAIServer(choose=choose) as server:
-
-        def opened():
-            return ChatJudge(open_text_model("openai/judge", {"base_url": server.url}), bank, store)
-
-        judge = opened()
+    texts = ["A dog barks.", "They talk.", "They talk."]
+    store = tmp_path / "judge.jsonl"
+    with OpenAIServer(choose=verdict_on_dogs) as server:
+        judge = opened(server, bank, store)
         with pytest.raises(IncompleteRunError, match="was not judged"):
             judged(summaries(texts), judge)
         assert judge.prepare(summaries(texts)) == 0
         assert len(server.calls) == 2
-        store.write_text(store.read_text() + '{"key": "torn')
-        again = opened()
-        assert again.prepare(summaries(texts)) == 0
-        assert len(server.calls) == 2
+        with store.open("a") as file:
+            file.write('{"kind": "reply", "key": "torn')
+        again = opened(server, bank, store)
+        seen: list[tuple[int, int]] = []
+        meter = Meter()
+        assert judged(summaries(texts), again)[0].outcome.label == "heard"
+        assert (
+            again.prepare(summaries(texts), meter=meter, on_done=lambda *at: seen.append(at)) == 0
+        )
+        assert (len(server.calls), meter.calls) == (2, 0)
     found = judged(summaries(texts), again)
-    assert [d.outcome.label for d in found] == ["heard", "absent", "absent", "absent"]
+    assert [d.outcome.label for d in found] == ["heard", "absent", *["absent"] * 4]
+    kinds = [entry["kind"] for _, entry in read_lines(store, "a ledger entry")]
+    assert (kinds.count("started"), kinds.count("reply")) == (2, 2)
+
+
+def test_an_answer_that_is_no_verdict_is_asked_for_again_and_said_so(bank, tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    hopeless = False
+
+    def choose(call):
+        told = "was not this JSON" in asked_of(call)
+        return verdict_on_dogs(call) if told and not hopeless else json_act(completion("Maybe."))
+
+    with OpenAIServer(choose=choose) as server:
+        judge = opened(server, bank, tmp_path / "judge.jsonl")
+        assert judge.prepare(summaries(["A dog barks."])) == 0
+        assert len(server.calls) == 2
+        assert judged(summaries(["A dog barks."]), judge)[0].outcome.label == "heard"
+        hopeless = True
+        assert judge.prepare(summaries(["A dog barks.", "They talk."])) == 1
+        assert len(server.calls) == 5
+        with pytest.raises(IncompleteRunError, match="was not judged"):
+            judged(summaries(["They talk."]), judge)
+        # What never made sense is kept too, and not bought again.
+        assert judge.prepare(summaries(["They talk."])) == 1
+        assert len(server.calls) == 5
+
+
+def test_a_judge_keeps_to_the_budget(bank, tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    texts = [f"A dog barks. {n}" for n in range(6)]
+    price = parse_price("call=0.5")
+    with OpenAIServer(choose=verdict_on_dogs) as server:
+        judge = opened(server, bank, tmp_path / "judge.jsonl")
+        meter = Meter()
+        rest = judge.prepare(summaries(texts), RunnerSettings(price=price, max_cost_usd=1.0), meter=meter)  # fmt: skip
+        assert (rest, len(server.calls), meter.cost_usd) == (4, 2, 1.0)
+        assert "limit of 1 USD" in (meter.stopped or "")
+        assert judge.prepare(summaries(texts), RunnerSettings(max_calls=0)) == 4
+        assert judge.prepare(summaries(texts)) == 0
+        assert len(server.calls) == 6
 
 
 def test_a_judge_that_is_closed_for_long_is_not_asked_before_its_time(bank, tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     with OpenAIServer(choose=lambda _: error(429, **{"Retry-After": "3600"})) as server:
-        model = open_text_model("openai/judge", {"base_url": server.url})
-        judge = ChatJudge(model, bank, tmp_path / "v.jsonl")
-        assert judge.prepare(summaries(["A dog barks."])) == 1
+        judge = opened(server, bank, tmp_path / "v.jsonl")
+        settings = RunnerSettings(max_retries=2, longest_wait_s=0.1)
+        assert judge.prepare(summaries(["A dog barks."]), settings) == 1
         assert len(server.calls) == 1
 
 

@@ -250,7 +250,7 @@ def _judge(name: str, options: list[str], runs: list[Path], bank: Path | None) -
     from earwitness.scenes.bank import load_bank
     from earwitness.tasks.summary_judge import ChatJudge
 
-    file = f"verdicts--{slug(name)}.jsonl"
+    file = f"judge--{slug(name)}.jsonl"
     stores = [
         place / file for run in runs for place in (run, run.parent) if (place / file).is_file()
     ]

@@ -31,7 +31,8 @@ from earwitness.cli.run_limits import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from earwitness.runs.runner import RunSummary
+    from earwitness.cli.run_limits import RunLimits
+    from earwitness.runs.runner import RunnerSettings, RunSummary
     from earwitness.tasks.cares_runs import CaresAnswers
     from earwitness.tasks.running import PlannedRun
     from earwitness.tasks.scene_items import MixedCorpus
@@ -233,7 +234,9 @@ def cares(
     if only_under_way(summaries) and not as_json:
         raise typer.Exit(UNDER_WAY)
     answers = answers_of([run.folder for run in runs])
-    judging = _judge(mixed, judge, parse_options(judge_option), models_file, out, answers, console)
+    judging = _judge(
+        mixed, judge, parse_options(judge_option), models_file, out, answers, console, settings, limits
+    )  # fmt: skip
     table = build_table(
         answers,
         not_applicable=plan.not_applicable,
@@ -293,28 +296,40 @@ def _judge(
     out: Path,
     answers: tuple[CaresAnswers, ...],
     console: Console,
+    settings: RunnerSettings,
+    limits: RunLimits,
 ) -> Judge:
     """The judge of summaries, all of which it has judged."""
     from earwitness.errors import IncompleteRunError
     from earwitness.models.registry import open_text_model
     from earwitness.runs.folder import slug
+    from earwitness.runs.text_calls import Meter
     from earwitness.tasks.summary import NamingJudge
     from earwitness.tasks.summary_judge import ChatJudge
 
     if name == "naming":
         return NamingJudge(mixed.bank)
     model = open_text_model(name, options, models_file=models_file)
-    chat = ChatJudge(model, mixed.bank, out / f"verdicts--{slug(name)}.jsonl")
+    chat = ChatJudge(model, mixed.bank, out / f"judge--{slug(name)}.jsonl")
     summaries = [d for each in answers if each.task == "summary" for d in each.decisions]
+    meter = Meter()
     with console.status(f"{name} judges summaries") as status:
         failed = chat.prepare(
             summaries,
+            limits.judge_settings(model, settings),
+            meter=meter,
             on_done=lambda done, total: status.update(f"{name} judges summaries: {done}/{total}"),
         )
+    if meter.calls and meter.cost_usd:
+        console.print(
+            f"judge {name}: {meter.cost_usd:.4f} USD for {meter.calls} calls",
+            highlight=False, markup=False,
+        )  # fmt: skip
     if failed:
+        why = f": {meter.stopped}" if meter.stopped else ""
         raise IncompleteRunError(
             f"judge {name}",
-            f"{failed} summaries could not be judged",
+            f"{failed} summaries could not be judged{why}",
             next_step="Run the same command again to ask only for those, or use --judge naming.",
         )
     return chat

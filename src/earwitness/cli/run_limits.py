@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from earwitness.models.payload import PayloadStore
     from earwitness.models.prices import Price, PriceTable
+    from earwitness.models.registry import DeclaredTextModel
     from earwitness.runs.batches import BatchOptions
     from earwitness.runs.budgets import Spending
     from earwitness.runs.runner import RunnerSettings, RunSummary
@@ -95,6 +96,21 @@ class RunLimits:
 
         pace = Pace(None, self.tokens_per_minute, self.audio_per_minute)
         return replace(settings, price=self.price_of(run), pace=pace)
+
+    def judge_settings(self, model: DeclaredTextModel, settings: RunnerSettings) -> RunnerSettings:
+        """Settings of a text model asked after the runs: its own price, and what they left of calls and money."""
+        from dataclasses import replace
+
+        spent = self.spending
+        calls, cost = spent.max_calls, spent.max_cost_usd
+        return replace(
+            settings,
+            price=self.table.price_of(model.name, model.settings),
+            max_calls=None if calls is None else max(calls - spent.calls, 0),
+            max_cost_usd=None
+            if cost is None
+            else max(cost - spent.cost_usd - spent.maybe_usd, 0.0),
+        )
 
     def announce(self, run: PlannedRun, console: Console) -> None:
         """Say before the first call what it will cost and what is done with long recordings."""

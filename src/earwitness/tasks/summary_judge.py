@@ -1,27 +1,32 @@
-"""A chat model as judge of summaries: verdicts with quotes, checked, and kept so that none is asked twice."""
+"""A chat model as judge of summaries: raw replies kept in a ledger, so that none is asked for twice; quotes checked."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from earwitness.errors import IncompleteRunError, ModelError
-from earwitness.models.patience import retry_wait_s
-from earwitness.models.protocols import Message, TextModel
-from earwitness.runs.items import digest
+from earwitness.errors import IncompleteRunError
+from earwitness.models.protocols import Prompt
+from earwitness.runs.items import Item, digest, reply_key
+from earwitness.runs.jsonlines import JsonLines
+from earwitness.runs.ledger import Ledger
+from earwitness.runs.text_calls import Meter, TextCaller
 from earwitness.tasks.summary import VERDICTS, Judged, Verdict, checked
 
 if TYPE_CHECKING:
+    from earwitness.models.registry import DeclaredTextModel
+    from earwitness.runs.runner import RunnerSettings
     from earwitness.scenes.bank import Bank
     from earwitness.tasks.records import Decision
 
-JUDGE_VERSION = "1"
+TASK = "summary-judge"
+JUDGE_VERSION = "2"
 LEAST_WORDS = 2
-_TRIES = 3
-_LONGEST_WAIT_S = 60.0
+ASKS = 3
+"""How often a summary is put to a judge whose answer is not what was asked for."""
 _SYSTEM = """You check which sounds a summary of a recording mentions. For every listed sound give one verdict:
 "heard": the summary says that this sound, or its source making a sound, occurs in the recording;
 "nature": it mentions a sound of the same kind under another or a vaguer name;
@@ -30,15 +35,34 @@ _SYSTEM = """You check which sounds a summary of a recording mentions. For every
 Would the phrase stay true if the sound were not in the recording? Then it is not "heard". One phrase cannot support
 two sounds. Quote the phrase of the summary, word by word, at least two words; for "absent" leave it empty.
 Reply with JSON alone: {"verdicts": [{"sound": NUMBER, "verdict": "...", "quote": "..."}]}"""
+_AGAIN = "Your answer before was not this JSON with one of the four verdicts for every sound. Give it now."
+_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "verdicts": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "sound": {"type": "integer"},
+                    "verdict": {"type": "string", "enum": list(VERDICTS)},
+                    "quote": {"type": "string"},
+                },
+                "required": ["sound", "verdict", "quote"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["verdicts"],
+    "additionalProperties": False,
+}
 
 
-def question(summary: str, shown: Sequence[str]) -> tuple[Message, ...]:
+def question(summary: str, shown: Sequence[str], *, again: bool = False) -> Prompt:
     """What the judge reads: the summary and names of sounds. It never learns which are there or how anybody reacts."""
     listed = "\n".join(f"{number}. {name}" for number, name in enumerate(shown, start=1))
-    return (
-        Message("system", _SYSTEM),
-        Message("user", f"Sounds:\n{listed}\n\nSummary:\n{summary}"),
-    )
+    user = f"Sounds:\n{listed}\n\nSummary:\n{summary}"
+    return Prompt(f"{user}\n\n{_AGAIN}" if again else user, _SYSTEM, schema=_SCHEMA)
 
 
 def read_verdicts(text: str, summary: str, sounds: Sequence[str]) -> tuple[Judged, ...] | None:
@@ -64,33 +88,41 @@ def read_verdicts(text: str, summary: str, sounds: Sequence[str]) -> tuple[Judge
     return tuple(found)
 
 
+def _texts(ledger: Path) -> dict[str, str]:
+    """Key -> what was replied; a line torn by a kill is as if it had not been written."""
+    said: dict[str, str] = {}
+
+    def take(line: Mapping[str, Any], offset: int) -> None:
+        del offset
+        if line["kind"] == "reply":
+            said[line["key"]] = line["reply"].get("text") or ""
+
+    if ledger.is_file():
+        JsonLines(
+            ledger, read_only=True, keys=("kind", "key"), entry="a ledger entry", note=take
+        ).close()
+    return said
+
+
 class ChatJudge:
-    """Verdicts of a text model, kept in a file by content: summary, sounds, model, settings, version.
+    """Verdicts of a text model; its raw replies are kept, and what they say is read anew each time.
 
     Use :meth:`prepare` for all summaries at once, then it is a :class:`earwitness.tasks.summary.Judge`.
+
+    Parameters
+    ----------
+    ledger: file of the replies, beside the runs; made by :meth:`prepare`.
     """
 
-    def __init__(self, model: TextModel, bank: Bank, store: Path) -> None:
+    def __init__(self, model: DeclaredTextModel, bank: Bank, ledger: Path) -> None:
         self._model = model
         self._bank = bank
-        self._store = store
-        self._known: dict[str, list[list[str]]] = {}
-        if store.exists():
-            for line in store.read_text(encoding="utf-8").splitlines():
-                try:
-                    entry = json.loads(line)
-                    self._known[entry["key"]] = entry["verdicts"]
-                except (ValueError, KeyError, TypeError):
-                    continue  # a line torn by a kill; its summary is judged again
+        self._path = ledger
+        self._said: dict[str, str] | None = None
 
     @property
     def name(self) -> str:
         return self._model.name
-
-    def _key(self, summary: str, sounds: Sequence[str]) -> str:
-        return digest(
-            [JUDGE_VERSION, self._model.name, dict(self._model.settings), summary, list(sounds)]
-        )
 
     def judge(self, summary: str, sounds: Sequence[str]) -> tuple[Judged, ...]:
         """Verdicts that :meth:`prepare` has brought.
@@ -98,82 +130,93 @@ class ChatJudge:
         Raises
         ------
         IncompleteRunError: this summary was not judged.
+        DataError: the ledger cannot be read.
         """
-        stored = self._known.get(self._key(summary, sounds))
-        if stored is None:
-            raise IncompleteRunError(
-                f"judge {self.name}", "a summary was not judged",
-                next_step="Run the same command again to ask only for those.",
-            )  # fmt: skip
-        return tuple(
-            Judged(sound, next(v for v in VERDICTS if v == verdict), quote, why)
-            for sound, (verdict, quote, why) in zip(sounds, stored, strict=True)
-        )
+        if self._said is None:
+            self._said = _texts(self._path)
+        settings = dict(self._model.settings)
+        for ask in range(1, ASKS + 1):
+            text = self._said.get(
+                reply_key(self._item(summary, sounds, ask), self._model.name, settings)
+            )
+            if text is None:
+                break
+            found = read_verdicts(text, summary, sounds)
+            if found is not None:
+                return found
+        raise IncompleteRunError(
+            f"judge {self.name}", "a summary was not judged",
+            next_step="Run the same command again to ask only for those.",
+        )  # fmt: skip
 
     def prepare(
         self,
         decisions: Iterable[Decision],
+        settings: RunnerSettings | None = None,
         *,
-        concurrency: int = 8,
+        meter: Meter | None = None,
         on_done: Callable[[int, int], None] | None = None,
     ) -> int:
-        """Judge every summary that has no verdicts yet; returns how many could not be judged."""
+        """Judge every summary that has no verdicts yet; returns how many could not be judged.
+
+        Parameters
+        ----------
+        settings: patience, budgets and price; without a price, that of the table that ships.
+        meter: counts calls, tokens and money, and says why it stopped.
+        on_done: told of summaries done and summaries in all.
+
+        Raises
+        ------
+        UsageError: the model cannot be asked at all (no key).
+        DataError: the ledger cannot be written.
+        """
         todo: dict[str, tuple[str, list[str]]] = {}
         for decision in decisions:
             if decision.outcome.label is None or not decision.reply:
                 continue
             truth = json.loads(decision.gold)
             sounds = [each["sound"] for each in truth["present"]] + list(truth["absent"])
-            key = self._key(decision.reply, sounds)
-            if key not in self._known:
-                todo[key] = (decision.reply, sounds)
-        return asyncio.run(self._ask_all(todo, concurrency, on_done)) if todo else 0
+            todo[digest([decision.reply, sounds])] = (decision.reply, sounds)
+        self._said = None
+        return (
+            asyncio.run(self._ask_all(list(todo.values()), settings, meter, on_done)) if todo else 0
+        )
 
     async def _ask_all(
         self,
-        todo: dict[str, tuple[str, list[str]]],
-        concurrency: int,
+        todo: list[tuple[str, list[str]]],
+        settings: RunnerSettings | None,
+        meter: Meter | None,
         on_done: Callable[[int, int], None] | None,
     ) -> int:
-        room = asyncio.Semaphore(concurrency)
-        failed = done = 0
-
-        async def one(key: str, summary: str, sounds: list[str]) -> None:
-            nonlocal failed, done
-            async with room:
-                verdicts = await self._ask(summary, sounds)
-            done += 1
-            if verdicts is None:
-                failed += 1
-            else:
-                self._keep(key, verdicts)
-            if on_done is not None:
-                on_done(done, len(todo))
-
-        try:
-            await asyncio.gather(*(one(key, *each) for key, each in todo.items()))
-        finally:
-            await self._model.aclose()
-        return failed
-
-    async def _ask(self, summary: str, sounds: Sequence[str]) -> tuple[Judged, ...] | None:
-        shown = [self._bank.sound(sound).name for sound in sounds]
-        for attempt in range(_TRIES):
+        total, failed = len(todo), 0
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with Ledger(self._path, shared=True) as ledger:
+            caller = TextCaller(self._model, ledger, settings, meter=meter)
             try:
-                reply = await self._model.complete(question(summary, shown))
-            except ModelError as error:
-                wait_s = retry_wait_s(error.retry_after_s, 2.0**attempt, _LONGEST_WAIT_S)
-                if not error.retryable or attempt == _TRIES - 1 or wait_s is None:
-                    return None
-                await asyncio.sleep(wait_s)
-                continue
-            found = read_verdicts(reply.text or "", summary, sounds)
-            if found is not None:
-                return found
-        return None
+                for ask in range(1, ASKS + 1):
+                    settled = total - len(todo)
+                    watch = (lambda done, before=settled: on_done(before + done, total)) if on_done else None  # fmt: skip
+                    answers = await caller.ask([self._item(*each, ask) for each in todo], watch)
+                    failed += sum(answer.reply is None for answer in answers)
+                    todo = [
+                        each
+                        for each, answer in zip(todo, answers, strict=True)
+                        if answer.reply is not None
+                        and read_verdicts(answer.reply.text or "", *each) is None
+                    ]
+                    if not todo:
+                        break
+            finally:
+                await caller.aclose()
+        return failed + len(todo)
 
-    def _keep(self, key: str, verdicts: Sequence[Judged]) -> None:
-        kept = [[each.verdict, each.quote, each.why] for each in verdicts]
-        self._known[key] = kept
-        with self._store.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"key": key, "verdicts": kept}, ensure_ascii=False) + "\n")
+    def _item(self, summary: str, sounds: Sequence[str], ask: int) -> Item:
+        shown = [self._bank.sound(sound).name for sound in sounds]
+        return Item(
+            id=f"{digest([summary, list(sounds)])[:16]}#{ask}",
+            task=TASK,
+            task_version=JUDGE_VERSION,
+            prompt=question(summary, shown, again=ask > 1),
+            condition="text",
+        )
