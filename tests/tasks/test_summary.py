@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from typer.testing import CliRunner
 
-from earwitness.errors import DataError, IncompleteRunError
+from earwitness.cli import build_app
+from earwitness.errors import DataError, IncompleteRunError, UsageError
 from earwitness.models.protocols import Reply
 from earwitness.models.registry import open_text_model
 from earwitness.runs.budgets import parse_price
@@ -261,4 +263,43 @@ def test_a_judge_that_fails_leaves_the_command_incomplete(mixed_folder, tmp_path
         cares(
             mixed_folder, *model, "--tasks", "summary", "--limit", 2, "--out", tmp_path,
             "--judge", "openai/judge", "-J", f"base_url={server.url}",
+        )  # fmt: skip
+
+
+def test_what_a_judge_said_is_read_by_the_commands_that_ask_nobody(mixed_folder, tmp_path):
+    def everything_heard(call):
+        sounds = asked_of(call).count("\n", 0, asked_of(call).index("\n\nSummary"))
+        quote = asked_of(call).partition("Summary:\n")[2].split("\n\nYour answer")[0][:20]
+        said = [{"sound": n + 1, "verdict": "heard", "quote": quote} for n in range(sounds)]
+        return json_act(completion(json.dumps({"verdicts": said})))
+
+    sides = tmp_path / "a", tmp_path / "b"
+    with OpenAIServer(choose=everything_heard) as judging:
+        told = ("--judge", "openai/judge", "-J", f"base_url={judging.url}")
+        for side in sides:
+            with listener(mixed_folder, "deaf") as (_, model):
+                cares(
+                    mixed_folder, *model, *told, "--tasks", "summary", "--limit", 3, "--out", side
+                )
+        asked = len(judging.calls)
+        assert asked
+    figures = {}
+    for judge in (told, ()):
+        for words in (
+            ["score", sides[0], "--json"],
+            ["compare", *sides, "--json"],
+            ["report", sides[0], "--out", tmp_path / "page", "--json"],
+        ):
+            result = CliRunner().invoke(build_app(), [*map(str, words), *judge])
+            assert result.exit_code == 0, result.output
+            figures[words[0], bool(judge)] = json.loads(result.stdout)
+    assert len(judging.calls) == asked
+    scored = {k: figures["score", k]["scores"][0]["headline"]["value"] for k in (True, False)}
+    assert scored[True] > scored[False] == 0
+    compared = {k: figures["compare", k]["tasks"][0]["a"] for k in (True, False)}
+    assert compared == scored
+    with pytest.raises(UsageError, match=r"no judge--openai_other.jsonl beside the runs"):
+        CliRunner().invoke(
+            build_app(), ["compare", *map(str, sides), "--judge", "openai/other"],
+            catch_exceptions=False,
         )  # fmt: skip

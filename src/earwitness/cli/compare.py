@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from earwitness.cli.stored_judge import BankOption, JudgeOption, JudgeSettingsOption, stored_judge
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -44,6 +46,9 @@ def compare(
     label_map: str | None = typer.Option(
         None, "--label-map", help="Label map (name or YAML file) for emotion runs."
     ),
+    judge: JudgeOption = "naming",
+    judge_option: JudgeSettingsOption = None,
+    bank: BankOption = None,
     accept_failed: bool = typer.Option(
         False, "--accept-failed", help="Count items that were never answered as not right."
     ),
@@ -81,6 +86,7 @@ def compare(
         "cluster": cluster,
         "label_map": load_label_map(label_map) if label_map else None,
         "accept_failed": accept_failed,
+        "judge": stored_judge(judge, judge_option or [], [reference, candidate], bank),
     }
     found = compare_sides(
         read_sides(reference, **options),

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from earwitness.cli.stored_judge import BankOption, JudgeOption, JudgeSettingsOption, stored_judge
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
@@ -66,14 +68,9 @@ def report(
         metavar="DIR",
         help="Folder of a corpus, where it is no longer where its runs found it; may be repeated.",
     ),
-    bank: Path | None = typer.Option(
-        None, metavar="DIR", help="Bank of the corpora (default: the one that ships)."
-    ),
-    judge: str = typer.Option(
-        "naming",
-        help="Judge of summaries: naming (the bank's words), or the text model of run cares, whose kept verdicts are read.",
-    ),
-    judge_option: list[str] = typer.Option([], "-J", help="key=value, as given to run cares."),
+    bank: BankOption = None,
+    judge: JudgeOption = "naming",
+    judge_option: JudgeSettingsOption = None,
     priors: Path | None = typer.Option(
         None,
         "--priors",
@@ -137,7 +134,7 @@ def report(
         data = build(systems, EMOTIONS, priors=weights, seed=seed) if systems else None
         boards = _boards(
             answers, control, cluster, accept_failed, seed, corpus, bank,
-            _judge(judge, judge_option, runs, bank), status,
+            stored_judge(judge, judge_option or [], runs, bank), status,
         )  # fmt: skip
         paths = write_data(
             data,
@@ -238,31 +235,6 @@ def _boards(
         seed=seed,
         on_board=lambda name: status.update(f"scoring {name}"),
     )
-
-
-def _judge(name: str, options: list[str], runs: list[Path], bank: Path | None) -> Judge | None:
-    """The judge whose kept verdicts are read, None for the offline one."""
-    if name == "naming":
-        return None
-    from earwitness.errors import UsageError
-    from earwitness.models.registry import open_text_model, parse_options
-    from earwitness.runs.folder import slug
-    from earwitness.scenes.bank import load_bank
-    from earwitness.tasks.summary_judge import ChatJudge
-
-    file = f"judge--{slug(name)}.jsonl"
-    stores = [
-        place / file for run in runs for place in (run, run.parent) if (place / file).is_file()
-    ]
-    if not stores:
-        raise UsageError(
-            "--judge",
-            f"no {file} beside the runs",
-            "a judge that earwitness run cares has used",
-            f"Let it judge first: earwitness run cares CORPUS --judge {name} ...",
-        )
-    model = open_text_model(name, parse_options(options))
-    return ChatJudge(model, load_bank(bank) if bank else load_bank(), stores[0])
 
 
 def _print_json(

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from earwitness.cli.stored_judge import BankOption, JudgeOption, JudgeSettingsOption, stored_judge
+
 if TYPE_CHECKING:
     from earwitness.clips.labels import LabelMap
     from earwitness.tasks.cares_table import CaresTable
     from earwitness.tasks.records import System
+    from earwitness.tasks.summary import Judge
 
 
 def register(app: typer.Typer) -> None:
@@ -72,12 +75,13 @@ def score(
     cluster: str = typer.Option(
         "scene", "--cluster", help="What is drawn in runs about scenes: scene or template."
     ),
+    judge: JudgeOption = "naming",
+    judge_option: JudgeSettingsOption = None,
+    bank: BankOption = None,
     seed: int = typer.Option(0, "--seed", help="Seed of all resampling."),
 ) -> None:
     """Read stored replies again and print the leaderboard of clips, the tables of scenes, or both. Asks no model
     anything.
-
-    Summaries of scenes are judged by the bank's words; earwitness report reads the kept verdicts of another judge.
 
     Every item keeps its place in the denominator: a reply without a label is not right, whatever the reason. While
     calls have failed, bounds are shown instead of one figure and the exit code is 3.
@@ -120,7 +124,15 @@ def score(
     ]
     systems = [replace(system, accept_failed=accept_failed) for system in systems]
     table = (
-        _table(about_scenes, condition, control, cluster, seed, accept_failed=accept_failed)
+        _table(
+            about_scenes,
+            condition,
+            control,
+            cluster,
+            seed,
+            accept_failed=accept_failed,
+            judge=stored_judge(judge, judge_option or [], runs or [], bank),
+        )
         if about_scenes
         else None
     )
@@ -180,6 +192,7 @@ def _table(
     seed: int,
     *,
     accept_failed: bool,
+    judge: Judge | None,
 ) -> CaresTable:
     from rich.console import Console
 
@@ -196,7 +209,12 @@ def _table(
                 "--condition", f"no run was asked under {condition!r}", f"one of: {asked}"
             )
         return build_table(
-            chosen, control=control, cluster=cluster, accept_failed=accept_failed, seed=seed
+            chosen,
+            control=control,
+            cluster=cluster,
+            accept_failed=accept_failed,
+            judge=judge,
+            seed=seed,
         )
 
 

@@ -88,7 +88,7 @@ def read_verdicts(text: str, summary: str, sounds: Sequence[str]) -> tuple[Judge
     return tuple(found)
 
 
-def _texts(ledger: Path) -> dict[str, str]:
+def _texts(ledgers: Sequence[Path]) -> dict[str, str]:
     """Key -> what was replied; a line torn by a kill is as if it had not been written."""
     said: dict[str, str] = {}
 
@@ -97,10 +97,11 @@ def _texts(ledger: Path) -> dict[str, str]:
         if line["kind"] == "reply":
             said[line["key"]] = line["reply"].get("text") or ""
 
-    if ledger.is_file():
-        JsonLines(
-            ledger, read_only=True, keys=("kind", "key"), entry="a ledger entry", note=take
-        ).close()
+    for path in ledgers:
+        if path.is_file():
+            JsonLines(
+                path, read_only=True, keys=("kind", "key"), entry="a ledger entry", note=take
+            ).close()
     return said
 
 
@@ -112,12 +113,16 @@ class ChatJudge:
     Parameters
     ----------
     ledger: file of the replies, beside the runs; made by :meth:`prepare`.
+    others: files that may hold replies too, beside other runs.
     """
 
-    def __init__(self, model: DeclaredTextModel, bank: Bank, ledger: Path) -> None:
+    def __init__(
+        self, model: DeclaredTextModel, bank: Bank, ledger: Path, *, others: Sequence[Path] = ()
+    ) -> None:
         self._model = model
         self._bank = bank
         self._path = ledger
+        self._others = tuple(others)
         self._said: dict[str, str] | None = None
 
     @property
@@ -133,7 +138,7 @@ class ChatJudge:
         DataError: the ledger cannot be read.
         """
         if self._said is None:
-            self._said = _texts(self._path)
+            self._said = _texts((self._path, *self._others))
         settings = dict(self._model.settings)
         for ask in range(1, ASKS + 1):
             text = self._said.get(
