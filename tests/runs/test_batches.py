@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -314,8 +315,23 @@ def test_failures_inside_a_job_are_asked_in_a_further_one(
     assert (given_up["item"], given_up["error"]) == ("clip-004", "bad_request")
     assert "no good" in given_up["message"]
     assert sorted(line["attempts"] for line in sitting.lines("reply")) == [1, 1, 1, 1, 2, 3]
+    assert len(sitting.lines("attempt_failed")) == 4
+    with sitting.ledger() as ledger:
+        assert (ledger.counts.in_flight, ledger.counts.maybe_paid_twice) == (0, 0)
     # The next command asks only what failed, in a job or in a single call.
     assert gist(sitting.ask_live(items)) == (6, 1, 0, 0)
+
+
+@each_service
+def test_a_request_is_asked_no_more_often_than_allowed(
+    service: str, begin: Any, items: list[Item]
+) -> None:
+    error = SERVERS[service][2]
+    server, sitting = begin(service, misbehave=lambda _, n: None if n else error(500, "always"))
+    assert gist(sitting.ask(items[:3])) == (0, 2, 1, 0)
+    assert [len(job.lines) for job in server.jobs.values()] == [3, 1, 1]
+    [given_up] = sitting.lines("failed")
+    assert given_up["attempts"] == 3
 
 
 @each_service
@@ -514,6 +530,23 @@ def test_nothing_is_sent_anew_while_the_service_does_not_say_what_it_has(
 
 
 @each_service
+def test_a_job_left_unclear_that_was_never_made_is_counted_and_made_by_the_next_command(
+    service: str, begin: Any, items: list[Item]
+) -> None:
+    once = Once(creation, Act("reset_before"))
+    lists = Once(listing, *[SERVERS[service][2](500, "no list today")] * 3)
+    server, sitting = begin(service, choose=lambda call: once(call) or lists(call))
+    assert sitting.ask(items).under_way == 7
+    assert len(server.jobs) == 0
+    summary = sitting.ask(items)
+    assert gist(summary) == (0, 7, 0, 0)
+    assert (len(server.jobs), summary.maybe_paid) == (1, 7)
+    assert [line["state"] for line in sitting.book("closed")] == ["lost", "succeeded"]
+    with sitting.ledger() as ledger:
+        assert ledger.counts.maybe_paid_twice == 7
+
+
+@each_service
 def test_an_upload_that_fails_costs_nothing_and_asks_nobody(
     service: str, begin: Any, items: list[Item]
 ) -> None:
@@ -530,7 +563,8 @@ def test_an_upload_that_fails_costs_nothing_and_asks_nobody(
 
 def test_a_service_full_of_jobs_is_waited_for(begin: Any, items: list[Item]) -> None:
     server, sitting = begin("google", most_jobs=1)
-    summary = sitting.ask(items, max_requests=3)
+    # What was refused has asked nobody, and takes nothing of a limit on calls.
+    summary = sitting.ask(items, replace(SETTINGS, max_calls=7), max_requests=3)
     assert gist(summary) == (0, 7, 0, 0)
     assert (len(server.jobs), summary.calls, summary.maybe_paid) == (3, 7, 0)
 
@@ -558,6 +592,8 @@ def test_looks_and_downloads_that_fail_do_not_cost_the_job(
     other.folder.mkdir()
     assert gist(other.ask(items)) == (0, 7, 0, 0)
     assert fetching.met == 3
+    # Half a file that came before is no part of the results.
+    assert not {"repeated", "unreadable", "unknown"} & set(other.book("closed")[0])
 
 
 @each_service
@@ -664,6 +700,31 @@ def test_items_in_a_job_are_claimed_while_it_is_under_way(begin: Any, items: lis
     assert sitting.ask(items, watch=watch).complete
     assert seen == [False, False, True]
     assert len(server.jobs) == 1
+
+
+def test_a_job_that_another_process_left_meanwhile_is_taken_up(
+    begin: Any, items: list[Item]
+) -> None:
+    server, sitting = begin("google", plans=(Plan(looks=2),))
+    left: list[RunSummary] = []
+
+    def watch(runner: BatchRunner) -> Callable[[Any], None]:
+        def look(progress: Any) -> None:
+            if "sending" in progress.waiting and not left:
+                # Another command asks two of the items that this one has not come to yet, and is gone.
+                thread = threading.Thread(
+                    target=lambda: left.append(sitting.ask(items[5:], wait=False))
+                )
+                thread.start()
+                thread.join()
+
+        return look
+
+    summary = sitting.ask(items, watch=watch, max_requests=3)
+    assert summary.complete
+    assert [each.under_way for each in left] == [2]
+    assert sorted(len(job.lines) for job in server.jobs.values()) == [2, 2, 3]
+    assert len(server.asked) == 7
 
 
 def test_two_processes_share_the_work(begin: Any, items: list[Item]) -> None:
