@@ -118,7 +118,7 @@ def test_leave_and_come_back(clips: Path, tmp_path: Path) -> None:
             emotion(clips, server, tmp_path)
         assert len(server.calls) == calls
         again = emotion(clips, server, tmp_path, *words)
-        assert "7 requests are in 2 batch jobs of an earlier command" in said(again)
+        assert "7 requests are in 2 batch jobs that are under way" in said(again)
         assert "under way google" not in again.output
         assert len(server.jobs) == 2
 
@@ -273,3 +273,24 @@ def test_what_a_job_may_hold_is_told() -> None:
     }  # fmt: skip
     words[2] = "openai/m"
     assert "batch_jobs" not in json.loads(CliRunner().invoke(build_app(), words).stdout)
+
+
+def test_all_runs_are_submitted_before_any_is_waited_for(clips: Path, tmp_path: Path) -> None:
+    prices = tmp_path / "prices.yaml"
+    prices.write_text(PRICES.replace("google/m", "google/*"))
+    with GoogleBatchServer(plans=(Plan(looks=2), Plan(looks=2))) as server:
+        words = ("--batch", "--model", "google/n", "--prices", prices)
+        # The limit holds for both together, and is touched once by each request.
+        result = emotion(
+            clips, server, tmp_path / "r", *words, "--max-cost", 0.1401, "--max-calls", 14, "--json"
+        )
+        rows = json.loads(result.stdout)["runs"]
+        assert {name: row["calls"] for name, row in rows.items()} == {"google/m": 7, "google/n": 7}
+        assert sum(row["cost_usd"] for row in rows.values()) == pytest.approx(0.14)
+        paths = [call.path for call in server.calls]
+        last = max(n for n, path in enumerate(paths) if path.endswith(":batchGenerateContent"))
+        assert min(n for n, path in enumerate(paths) if "/batches/" in path) > last
+        assert len(server.jobs) == 2
+        over = emotion(clips, server, tmp_path / "s", *words, "--max-calls", 10, "--json", code=3)
+        rows = json.loads(over.stdout)["runs"]
+        assert [row["replied"] for row in rows.values()] == [7, 3]

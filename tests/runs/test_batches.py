@@ -186,6 +186,28 @@ def test_one_job_answers_everything_as_single_calls_would(
 
 
 @each_service
+def test_a_reader_killed_among_the_results_begins_anew_and_skips_what_is_there(
+    service: str, begin: Any, items: list[Item], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, sitting = begin(service, plans=(Plan(looks=0),))
+    kept = BatchRunner._keep
+
+    def killed(self: BatchRunner, *given: Any) -> None:
+        kept(self, *given)
+        if self.progress.done == 3:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(BatchRunner, "_keep", killed)
+        with pytest.raises(KeyboardInterrupt):
+            sitting.ask(items)
+    assert gist(sitting.ask(items)) == (3, 4, 0, 0)
+    assert len(server.jobs) == 1
+    [closed] = sitting.book("closed")
+    assert (closed["replies"], "repeated" in closed) == (7, False)
+
+
+@each_service
 def test_no_secret_and_no_audio_is_on_disk(service: str, begin: Any, items: list[Item]) -> None:
     _, sitting = begin(service, key=KEY, plans=(Plan(looks=1, answered=3),))
     sitting.ask(items, wait=False)

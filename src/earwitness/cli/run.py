@@ -16,6 +16,7 @@ from earwitness.cli.run_batch import (
     NoWaitOption,
     SizeOption,
     batching,
+    carry_out_all,
     only_under_way,
 )
 from earwitness.cli.run_limits import (
@@ -210,7 +211,8 @@ def emotion(
     if dry_run:
         _show_forecast(runs, limits, as_json=as_json)
         return
-    summaries = {run.name: _carry_out(run, settings, console, limits) for run in runs}
+    done = carry_out_all(runs, limits, lambda run, given: _carry_out(run, settings, console, given))
+    summaries = {run.name: summary for run, summary in zip(runs, done, strict=True)}
     complete = all(summary.complete for summary in summaries.values())
     paths: dict[str, str] = {}
     if not only_under_way(summaries.values()):

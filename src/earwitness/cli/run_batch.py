@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +11,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from earwitness.cli.run_limits import RunLimits
     from earwitness.runs.batches import BatchOptions
     from earwitness.runs.runner import RunSummary
     from earwitness.tasks.running import PlannedRun
@@ -80,8 +81,8 @@ class Batching:
             jobs = book.open_jobs()
         if jobs:
             console.print(
-                f"note {run.name}: {sum(len(job.asked) for job in jobs)} requests are in {len(jobs)} batch jobs of an "
-                "earlier command; they are taken up and not sent again",
+                f"note {run.name}: {sum(len(job.asked) for job in jobs)} requests are in {len(jobs)} batch jobs that are "
+                "under way; they are taken up and not sent again",
                 highlight=False,
                 markup=False,
                 soft_wrap=True,
@@ -102,6 +103,22 @@ class Batching:
             markup=False,
             soft_wrap=True,
         )
+
+
+def carry_out_all(
+    runs: Sequence[PlannedRun],
+    limits: RunLimits,
+    carry_out: Callable[[PlannedRun, RunLimits], RunSummary],
+) -> list[RunSummary]:
+    """Carry out every run in turn; in batch jobs, all are submitted before any is waited for."""
+    from dataclasses import replace
+
+    options = limits.batch
+    if options is not None and options.wait and not options.cancel and len(runs) > 1:
+        submitting = replace(limits, batch=replace(options, wait=False))
+        for run in runs:
+            carry_out(run, submitting)
+    return [carry_out(run, limits) for run in runs]
 
 
 def only_under_way(summaries: Iterable[RunSummary]) -> bool:

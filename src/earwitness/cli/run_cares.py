@@ -15,6 +15,7 @@ from earwitness.cli.run_batch import (
     NoWaitOption,
     SizeOption,
     batching,
+    carry_out_all,
     only_under_way,
 )
 from earwitness.cli.run_limits import (
@@ -230,7 +231,9 @@ def cares(
     if dry_run:
         _show_forecast(tuple(map(_forecast_run, runs)), limits, as_json=as_json)
         return
-    summaries = [_carry_out(_shown_run(run), settings, console, limits) for run in runs]
+    summaries = carry_out_all(
+        runs, limits, lambda run, given: _carry_out(_shown_run(run), settings, console, given)
+    )
     if only_under_way(summaries) and not as_json:
         raise typer.Exit(UNDER_WAY)
     answers = answers_of([run.folder for run in runs])

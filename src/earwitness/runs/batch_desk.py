@@ -39,13 +39,15 @@ class BatchOptions:
     """How a run goes about its jobs; none of this changes an answer or a reply's key.
 
     ``max_requests`` makes jobs smaller than the service allows. ``wait`` False leaves after submitting. ``cancel`` makes
-    no job and ends those there are, keeping what they have answered.
+    no job and ends those there are, keeping what they have answered. ``reserved`` is what a command has reserved for jobs
+    it has left, by job and key, for when it comes back to them.
     """
 
     wait: bool = True
     cancel: bool = False
     max_requests: int | None = None
     look_every_s: float = 30.0
+    reserved: dict[str, dict[str, float]] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,10 +185,13 @@ class BatchDesk(Runner):
             odd.unreadable += 1
             return
         asked = mine.job.asked.get(result.key)
+        odd.repeated += result.key in odd.seen
+        odd.seen.add(result.key)
         if asked is None:
             odd.unknown += 1
         elif self.ledger.has_reply(asked.key):
-            odd.repeated += 1
+            # Read before: repeated here, or stored by a reader that was killed.
+            return
         elif result.reply is not None:
             self._keep(mine, asked, result.reply, status)
         elif result.error is not None:
@@ -322,6 +327,7 @@ class _Odd:
     unknown: int = 0
     repeated: int = 0
     unreadable: int = 0
+    seen: set[str] = field(default_factory=set)
 
     def counted(self) -> dict[str, int]:
         named = {"unknown": self.unknown, "repeated": self.repeated, "unreadable": self.unreadable}

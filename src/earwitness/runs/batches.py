@@ -74,7 +74,8 @@ class BatchRunner(BatchDesk):
             self._rate.close()
             for key in self._claims:
                 self.ledger.release(key)
-            for name in self._mine:
+            for name, mine in self._mine.items():
+                self.options.reserved[name] = mine.reserved
                 self.jobs.release(name)
         self.jobs.sync()
         left = [
@@ -152,10 +153,15 @@ class BatchRunner(BatchDesk):
                 return
             self.jobs.submitted(job.name, found.id)
             job.id = found.id
+        carried = self.options.reserved.pop(job.name, {})
         for asked in job.asked.values():
-            if not self.ledger.has_reply(asked.key):
-                mine.reserved[asked.key] = self._spending.reserve(asked.estimate_usd)
-                self.progress.calls += 1
+            if self.ledger.has_reply(asked.key):
+                continue
+            reserved = carried.get(asked.key)
+            if reserved is None:
+                reserved = self._spending.reserve(asked.estimate_usd)
+            mine.reserved[asked.key] = reserved
+            self.progress.calls += 1
         self._mine[job.name] = mine
 
     async def _cancel_all(self) -> None:
