@@ -24,7 +24,7 @@ from earwitness.errors import DataError, UsageError
 from earwitness.models.batching import BatchLimits
 from earwitness.models.prices import Price
 from earwitness.models.registry import open_model
-from earwitness.runs import batch_desk, batches
+from earwitness.runs import batch_desk, batch_making
 from earwitness.runs.batch_jobs import JobBook
 from earwitness.runs.batches import BatchOptions, BatchRunner
 from earwitness.runs.items import Item, reply_key
@@ -899,7 +899,7 @@ def test_jobs_of_another_server_are_not_mixed_up(begin: Any, items: list[Item]) 
         asyncio.run(work())
 
 
-@pytest.mark.parametrize(("module", "what"), [(batches, "requests"), (batch_desk, "results")])
+@pytest.mark.parametrize(("module", "what"), [(batch_making, "requests"), (batch_desk, "results")])
 def test_a_full_disk_is_named(
     module: Any, what: str, begin: Any, items: list[Item], monkeypatch: pytest.MonkeyPatch
 ) -> None:
