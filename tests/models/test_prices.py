@@ -163,3 +163,31 @@ def test_rate_limits_are_options_of_any_model_and_change_no_key(tmp_path: Path) 
         split_pace("m", {"requests_per_minute": "fast"})
     with pytest.raises(UsageError, match="at least"):
         split_pace("m", {"requests_per_minute": "0"})
+
+
+def test_batch_jobs_have_a_price_of_their_own(tmp_path: Path) -> None:
+    table = load_prices()
+    google = {"server": "https://generativelanguage.googleapis.com/v1beta"}
+    mistral = {"server": "https://api.mistral.ai/v1"}
+    for name, settings in (
+        ("google/gemini-3.5-flash", google),
+        ("mistral/voxtral-small-latest", mistral),
+    ):
+        price = table.price_of(name, settings)
+        assert price is not None
+        batched = price.batched()
+        assert batched.input == price.input / 2
+        assert batched.output == price.output / 2
+        assert batched.audio_minute == price.audio_minute / 2
+        assert (batched.audio_tokens_s, batched.reply_tokens) == (
+            price.audio_tokens_s, price.reply_tokens,
+        )  # fmt: skip
+        assert (batched.source, batched.as_of) == (price.source, price.as_of)
+        assert batched.batched() == batched
+    # Where nobody says what a batch costs, it is reckoned with the full price.
+    assert parse_price("input=1,output=2").batched() == parse_price("input=1,output=2")
+    assert parse_price("input=1,output=2,batch=0.25").batched().output == 0.5
+    path = tmp_path / "prices.yaml"
+    path.write_text("as_of: 2026-11-30\nprices: [{models: m, batch: 0.5}]\n")
+    with pytest.raises(DataError, match="has no price"):
+        load_prices(path)
