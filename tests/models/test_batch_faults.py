@@ -32,7 +32,7 @@ CALLS: dict[str, Callable[[BatchApi], Awaitable[object]]] = {
     "fetch": lambda api: api.fetch("file-1", io.BytesIO()),
 }
 GOOD_ENOUGH = {
-    # An id is all a file needs at Mistral, a list without jobs is a list, and a file of results is whatever it holds.
+    # An id is all a file needs at Mistral, Google says {} of no jobs, and a file of results is whatever it holds.
     "upload": {"no answer inside"},
     "find": {"no answer inside"},
     "fetch": {

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from earwitness.errors import ModelError, UsageError
-from earwitness.models import google_files
+from earwitness.models import google_batch, google_files
 from earwitness.models.batching import Job, batches_of, read_line
 from earwitness.models.google_batch import GoogleBatches
 from earwitness.models.protocols import AudioRef, Request
@@ -120,6 +120,18 @@ def test_a_job_is_found_on_a_later_page_of_the_list(request_: Request) -> None:
     assert found is not None
     assert found.id == "batches/b4"
     assert sum("batches?pageSize=100" in call.path for call in server.calls) == 3
+
+
+def test_a_list_without_an_end_does_not_say_that_a_job_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(google_batch, "_PAGES", 3)
+    page = json_act({"operations": [], "nextPageToken": "more"})
+    with GoogleBatchServer(choose=lambda _: page) as server:
+        with pytest.raises(ModelError, match="goes on after 3 pages") as raised:
+            with_api(server.url, lambda api: api.find("job"))
+        assert len(server.calls) == 3
+    assert not raised.value.retryable
 
 
 def test_results_that_come_with_the_job(request_: Request) -> None:

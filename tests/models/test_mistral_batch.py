@@ -196,6 +196,17 @@ def test_jobs_are_listed_page_by_page(request_: Request) -> None:
             assert "page=0&page_size=100&order_by=-created" in server.calls[0].path
 
 
+@pytest.mark.parametrize("body", [{}, {"detail": "x"}, {"data": {}, "total": 3}])
+def test_a_list_that_is_none_does_not_say_that_a_job_is_missing(body: Any) -> None:
+    with (
+        MistralBatchServer(json_act(body)) as server,
+        pytest.raises(ModelError, match="is no list of jobs"),
+    ):
+        with_api(server.url, lambda api: api.find("job"))
+    with MistralBatchServer(json_act({"object": "list", "total": 0})) as server:
+        assert with_api(server.url, lambda api: api.find("job")) is None
+
+
 def test_a_job_that_has_ended_may_be_cancelled_all_the_same(request_: Request) -> None:
     with MistralBatchServer(plans=(Plan(looks=0),)) as server:
 

@@ -183,6 +183,15 @@ def read_line(raw: bytes) -> dict[str, Any] | None:
     return line if isinstance(line, dict) else None
 
 
+def too_many_jobs(service: str, pages: int) -> ModelError:
+    """A list of jobs that does not end: what is not on it so far may still be there."""
+    return ModelError(
+        f"{service}: the list of batch jobs goes on after {pages} pages",
+        kind="too_many_jobs",
+        retryable=False,
+    )
+
+
 def sending_s(size: int, timeout_s: float) -> float:
     """How long sending or fetching a file may take."""
     return timeout_s + size / SLOWEST_BYTES_S

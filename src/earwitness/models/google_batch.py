@@ -25,6 +25,7 @@ from earwitness.models.batching import (
     Result,
     answer_of,
     sending_s,
+    too_many_jobs,
 )
 from earwitness.models.chat_parts import with_stimulus
 from earwitness.models.google_reply import google_error
@@ -106,8 +107,8 @@ class GoogleBatches:
                     return self._read(answer, operation)
             token = text_or(body.get("nextPageToken"))
             if not token:
-                break
-        return None
+                return None
+        raise too_many_jobs(self.chat.name, _PAGES)
 
     async def look(self, job_id: str) -> Job:
         """The state of a job, with its results where they come along."""

@@ -25,6 +25,7 @@ from earwitness.models.batching import (
     Result,
     answer_of,
     sending_s,
+    too_many_jobs,
 )
 from earwitness.models.chat_parts import unpaid, with_stimulus
 from earwitness.models.http import Body, FileBody, HttpAnswer, HttpCaller, error_from
@@ -117,13 +118,17 @@ class MistralBatches:
         for page in range(_PAGES):
             path = f"/batch/jobs?page={page}&page_size={_PAGE}&order_by=-created"
             answer = await self._send("GET", path)
-            listed = dicts_in(self._object(answer).get("data"))
+            body = self._object(answer)
+            if not isinstance(body.get("data"), list) and body.get("total") != 0:
+                # A list that is none must not be read as one without the job.
+                raise bad_reply(self.chat.name, answer, "is no list of jobs", self.caller.redact)
+            listed = dicts_in(body.get("data"))
             for job in listed:
                 if _name(job) == name:
                     return self._read(answer, job)
             if len(listed) < _PAGE:
-                break
-        return None
+                return None
+        raise too_many_jobs(self.chat.name, _PAGES)
 
     async def look(self, job_id: str) -> Job:
         """The state of a job."""
