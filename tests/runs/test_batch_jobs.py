@@ -41,7 +41,7 @@ def test_cut_at_any_byte_it_opens_and_goes_on(tmp_path: Path) -> None:
     whole = written(tmp_path)
     ends = [at + 1 for at, byte in enumerate(whole) if byte == 10]
     path = tmp_path / "batches.jsonl"
-    for cut in range(0, len(whole) + 1, 3):
+    for cut in range(0, len(whole) + 1, 7):
         path.write_bytes(whole[:cut])
         with JobBook(tmp_path) as book:
             kept = sum(end <= cut or end == cut + 1 for end in ends)

@@ -45,7 +45,7 @@ class JobMaker(BatchDesk):
     async def _gather(self, file: IO[bytes]) -> Mine | None:
         """Write requests into a file until a job is full; None if there is nothing to send."""
         mine: Mine | None = None
-        while self._pending and self._stopped is None:
+        while self._pending and self._stopped is None and self._no_more is None:
             if mine is not None and len(mine.job.asked) >= self._most_requests:
                 break
             step = self._pending[0]
@@ -74,9 +74,13 @@ class JobMaker(BatchDesk):
 
     def _is_to_ask(self, step: Step) -> bool:
         """Whether this process is to ask it now; otherwise it is counted or left for later."""
+        if not self._claim(step.key):
+            self._deferred.append((step.item, step.key))
+            return False
+        # After the claim, as whoever had it may have left a job that asks it.
         self.jobs.sync()
-        holder = self.jobs.holder(step.key)
-        if holder is not None or not self._claim(step.key):
+        if self.jobs.holder(step.key) is not None:
+            self._release(step.key)
             self._deferred.append((step.item, step.key))
             return False
         self.ledger.sync()
@@ -175,6 +179,7 @@ class JobMaker(BatchDesk):
             return False
         if self._stopped is not None:
             self._drop(mine, unsent_error(), "unsent", is_attempt=False)
+            await self._api.clean(source, mine.uploads)
             return False
         self.jobs.sending(job.name, source, mine.uploads)
         try:
@@ -183,16 +188,10 @@ class JobMaker(BatchDesk):
             self._leave_unclear(job, unclear.error)
             return False
         except ModelError as error:
-            if error.maybe_paid:
-                self._drop(mine, error, "lost")
-                return True
-            if error.kind == "rate_limit" and self._mine:
-                # So many jobs and no more: the others make room as they end.
-                self._is_full = True
-                self._drop(mine, error, "refused", is_attempt=False)
-                return False
-            self._give_up_job(mine, error, "refused")
-            return False
+            goes_on = self._without_job(mine, error)
+            # Nobody needs the clips there any more.
+            await self._api.clean(source, mine.uploads)
+            return goes_on
         finally:
             self.progress.waiting = ""
         self.jobs.submitted(job.name, made.id)
@@ -200,6 +199,19 @@ class JobMaker(BatchDesk):
         self._mine[job.name] = mine
         self._on_progress(self.progress)
         return True
+
+    def _without_job(self, mine: Mine, error: ModelError) -> bool:
+        """What becomes of requests whose job was not made; whether further jobs may be made now."""
+        if error.maybe_paid:
+            self._drop(mine, error, "lost")
+            return True
+        if error.kind == "rate_limit" and self._mine:
+            # So many jobs and no more: the others make room as they end.
+            self._is_full = True
+            self._drop(mine, error, "refused", is_attempt=False)
+            return False
+        self._give_up_job(mine, error, "refused")
+        return False
 
     async def _create(self, job: OpenJob) -> Job:
         """Make a job, once.

@@ -144,6 +144,7 @@ class BatchRunner(JobMaker):
                 return
             if found is None:
                 self._drop(mine, lost_error(job), "lost")
+                await self._api.clean(job.source, job.uploads)
                 return
             self.jobs.submitted(job.name, found.id)
             job.id = found.id
@@ -212,7 +213,11 @@ class BatchRunner(JobMaker):
                 self._wait_s = max(self._wait_s, min(error.retry_after_s or 0.0, 600.0))
                 return
             hint = "" if error.kind != "missing" else "; --batch-cancel gives it up"
-            self.stop(f"batch job {job.id} cannot be looked at: {error.message}{hint}")
+            self._no_more = f"batch job {job.id} cannot be looked at: {error.message}{hint}"
+            # The others go on; this one stays open for the next command.
+            self._unclear.add(job.name)
+            self.options.reserved[job.name] = mine.reserved
+            self._forget(mine)
 
     # --- waiting -----------------------------------------------------------------------------------------
 
