@@ -24,7 +24,7 @@ from earwitness.errors import DataError, UsageError
 from earwitness.models.batching import BatchLimits
 from earwitness.models.prices import Price
 from earwitness.models.registry import open_model
-from earwitness.runs import batch_desk, batch_making
+from earwitness.runs import batch_desk, batch_making, batches
 from earwitness.runs.batch_jobs import JobBook
 from earwitness.runs.batches import BatchOptions, BatchRunner
 from earwitness.runs.items import Item, reply_key
@@ -438,6 +438,22 @@ def test_results_that_are_not_as_they_should_be(
     if kind in odd:
         name, count = odd[kind]
         assert closed[name] == count
+
+
+@each_service
+def test_results_that_are_named_late_are_waited_for(
+    service: str, begin: Any, items: list[Item], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, sitting = begin(service, plans=(Plan(late=4),))
+    summary = sitting.ask(items)
+    assert gist(summary) == (0, 7, 0, 0)
+    assert (len(server.jobs), summary.maybe_paid) == (1, 0)
+    # Not for ever.
+    monkeypatch.setattr(batches, "LOOKS_FOR_RESULTS", 3)
+    server.plans = [Plan(), Plan(late=99)]
+    other = Sitting(sitting.folder / "never", service, server.url)
+    other.folder.mkdir()
+    assert (other.ask(items).replied, len(server.jobs)) == (7, 3)
 
 
 @each_service

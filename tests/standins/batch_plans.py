@@ -23,6 +23,8 @@ class Plan:
     ends: str = "succeeded"
     message: str = ""
     answered: int | None = None
+    late: int = 0
+    """For how many looks a job that has succeeded does not say where its results are."""
     edit: Edit | None = None
 
 
@@ -43,6 +45,10 @@ class StandInJob:
     failed: int = 0
     succeeded: int = 0
     acts: list[Act] = field(default_factory=list)
+
+    @property
+    def is_late(self) -> bool:
+        return self.looks <= self.plan.looks + 1 + self.plan.late and self.plan.late > 0
 
     def step(self) -> bool:
         """One look; True when it ends by it."""

@@ -166,7 +166,7 @@ class GoogleBatchServer(GoogleServer):
             inner = [{"metadata": {"key": line.pop("key")}, **line} for line in lines]
             output = {"inlinedResponses": {"inlinedResponses": inner}}
         if job.state == "succeeded":
-            described["response"] = output
+            described["response"] = {} if job.is_late else output
         else:
             code = {"cancelled": 1, "expired": 4}.get(job.state, 13)
             described["error"] = {"code": code, "message": job.plan.message}

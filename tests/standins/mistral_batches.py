@@ -175,7 +175,7 @@ class MistralBatchServer(MistralServer):
             "endpoint": "/v1/chat/completions",
             "model": job.model,
             "agent_id": None,
-            "output_file": job.output or None,
+            "output_file": None if job.is_late else job.output or None,
             "error_file": job.errors or None,
             "errors": errors if job.state == "failed" else [],
             "status": STATUS[job.state],

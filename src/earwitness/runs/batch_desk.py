@@ -66,6 +66,7 @@ class Mine:
     uploads: list[str] = field(default_factory=list)
     status: Job | None = None
     in_vain: int = 0
+    empty: int = 0
 
 
 class BatchDesk(Runner):

@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from earwitness.errors import ModelError, UsageError
+from earwitness.models.batching import Job
 from earwitness.runs.batch_desk import BatchOptions, Mine, Step
 from earwitness.runs.batch_jobs import OpenJob
 from earwitness.runs.batch_making import JobMaker, lost_error, unsent_error
@@ -30,6 +31,8 @@ from earwitness.runs.runner import (
 
 __all__ = ["BatchOptions", "BatchRunner"]
 
+LOOKS_FOR_RESULTS = 20
+"""Looks at a job that has succeeded and names no results, after which there are none."""
 LOOKS_IN_VAIN = 60
 """Looks in a row that bring no answer, after which a run leaves its jobs to the next command."""
 
@@ -202,7 +205,7 @@ class BatchRunner(JobMaker):
         try:
             mine.status = await self._api.look(job.id)
             mine.in_vain = 0
-            if mine.status.is_final:
+            if self._is_ready(mine, mine.status):
                 await self._collect(mine, mine.status)
         except ModelError as error:
             if error.kind == "missing" and self.options.cancel:
@@ -218,6 +221,14 @@ class BatchRunner(JobMaker):
             self._unclear.add(job.name)
             self.options.reserved[job.name] = mine.reserved
             self._forget(mine)
+
+    def _is_ready(self, mine: Mine, status: Job) -> bool:
+        """Whether a job has ended and its results can be had."""
+        if status.state == "succeeded" and not (status.outputs or status.inlined):
+            # Services say that a job is done before they say where its results are.
+            mine.empty += 1
+            return mine.empty > LOOKS_FOR_RESULTS
+        return status.is_final
 
     # --- waiting -----------------------------------------------------------------------------------------
 
