@@ -17,6 +17,7 @@ from earwitness.audio.loudness import (
     SHELF_48K,
     Loudness,
     combined_loudness,
+    gain_db_to,
     integrated_loudness,
     k_weighted,
     k_weighting_sos,
@@ -257,3 +258,17 @@ def test_real_recordings_are_measured(real_data: object) -> None:
         assert soundfile.info(path).frames
         found = integrated_loudness(read_audio(path))
         assert found.lufs is None or -70 < found.lufs < 3
+
+
+@pytest.mark.parametrize("target", [-35.0, -23.0, -12.0])
+def test_a_gain_is_found_with_the_gate_at_the_level_it_leads_to(target: float) -> None:
+    t = np.arange(5 * 48_000) / 48_000
+    wave = np.sin(2 * np.pi * 997 * t) * np.where(t < 2, 0.3, 2e-4)
+    audio = Audio(wave.astype(np.float32), 48_000)
+    energies = k_weighted(audio)
+    gain = gain_db_to(energies, target)
+    assert gain is not None
+    louder = Audio((wave * 10 ** (gain / 20)).astype(np.float32), 48_000)
+    assert integrated_loudness(louder).lufs == pytest.approx(target, abs=0.01)
+    assert energies.amplified(gain).integrated().lufs == pytest.approx(target, abs=0.01)
+    assert gain_db_to(k_weighted(Audio(np.zeros(48_000, np.float32), 48_000)), target) is None

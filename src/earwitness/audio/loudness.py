@@ -72,6 +72,8 @@ CHANNEL_WEIGHTS: dict[int, tuple[float, ...]] = {
 MIN_RATE_HZ = 4_000
 """The shelf's corner at 1.7 kHz must lie well under half the rate."""
 
+_GAIN_STEPS = 6
+_GAIN_EXACT_DB = 1e-9
 _CHUNK_HOPS = 64
 """Filtered at a time: 6.4 s, so that memory does not grow with the recording."""
 
@@ -157,6 +159,17 @@ class KWeighted:
         powers: Floats = windows.sum(axis=1) / (hops * self.hop_frames)
         return powers
 
+    def amplified(self, gain_db: float) -> KWeighted:
+        """The energies of the same recording turned up or down.
+
+        Not every loudness moves with the gain: the gate at -70 LUFS stays where it is, so quiet parts may come to
+        count, or no longer.
+        """
+        power = power_from_db(gain_db)
+        return KWeighted(
+            self.rate, self.frames, self.hop_energies * power, self.total_energy * power
+        )
+
     def integrated(self) -> Loudness:
         """Loudness of the whole recording, gated; see the module for sounds under 400 ms."""
         return combined_loudness((self,))
@@ -240,6 +253,35 @@ def k_weighted(audio: Audio, channel_weights: Sequence[float] | None = None) -> 
     if not math.isfinite(total):
         raise ValueError("samples contain NaN or infinity, or are too large; wanted finite audio")
     return KWeighted(audio.rate, audio.frames, hops, total)
+
+
+def gain_db_to(energies: KWeighted, target_lufs: float) -> float | None:
+    """The gain after which a recording has a loudness, its gate at -70 LUFS applied at that level.
+
+    Where quiet parts come over the gate just there, loudness jumps; then it is as near as the jump lets it.
+
+    Returns
+    -------
+    float or None: in dB; None for silence, which no gain makes louder.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from earwitness.audio import Audio
+    >>> t = np.arange(48000) / 48000
+    >>> tone = k_weighted(Audio(np.sin(2 * np.pi * 997 * t).astype(np.float32), 48000))
+    >>> round(gain_db_to(tone, -23.0), 2)
+    -19.99
+    """
+    gain = 0.0
+    for _ in range(_GAIN_STEPS):
+        found = energies.amplified(gain).integrated().lufs
+        if found is None:
+            return None
+        gain += target_lufs - found
+        if abs(target_lufs - found) < _GAIN_EXACT_DB:
+            break
+    return gain
 
 
 def integrated_loudness(audio: Audio, channel_weights: Sequence[float] | None = None) -> Loudness:

@@ -269,8 +269,7 @@ def test_a_peaky_mix_is_held_by_a_static_gain() -> None:
     assert after <= -1.0
     free = master_gain(noise(3.0, 1, level=0.01), -23.0, -1.0)
     assert not free.peak_limited
-    assert free.lufs is not None
-    assert free.gain_db == pytest.approx(-23.0 - free.lufs)
+    assert free.lufs == pytest.approx(-23.0)
     with pytest.raises(ValueError, match="silent"):
         master_gain(Audio(np.zeros(RATE, np.float32), RATE), -23.0, -1.0)
 
@@ -300,7 +299,8 @@ def test_the_loudness_of_a_bed_is_known_without_measuring_it(made: Made) -> None
     bed = read_bed(made.library.file(take), take.sha256, RATE, 8000.0, 1.0)
     for frames in (RATE * 3, RATE * 4 + 777, RATE * 11 + 5, RATE * 31):
         for share in (0.0, 0.31, 0.999):
-            audio, start, loudness = bed_of(bed, frames, share, 1.0)
+            audio, start, energies = bed_of(bed, frames, share, 1.0)
+            loudness = energies.integrated()
             assert audio.frames == frames
             assert start % 4410 == 0
             assert loudness.lufs == pytest.approx(integrated_loudness(audio).lufs, abs=0.01)

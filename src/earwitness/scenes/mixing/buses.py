@@ -17,13 +17,13 @@ from earwitness.audio.convolution import convolve
 from earwitness.audio.decibels import amplitude_from_db
 from earwitness.audio.fades import duck_envelope, fade_curve
 from earwitness.audio.filters import Filter, cascade, highpass, lowpass, peaking
-from earwitness.audio.loudness import integrated_loudness
+from earwitness.audio.loudness import KWeighted, gain_db_to, k_weighted
 from earwitness.audio.rooms import with_wet_share
 from earwitness.audio.types import Audio, samples_at
 from earwitness.errors import DataError
 from earwitness.scenes.mixing.acoustics import load_room
 from earwitness.scenes.mixing.draws import distance_gain_db, distance_lowpass_hz, distance_wet
-from earwitness.scenes.mixing.levels import salient_sample, stretch_lufs
+from earwitness.scenes.mixing.levels import below_loudest_db, salient_sample, stretch_lufs
 from earwitness.scenes.mixing.limiter import limit
 from earwitness.scenes.mixing.placement import Placed, TurnPlace
 from earwitness.scenes.mixing.planning import PlannedSound, ScenePlan
@@ -52,9 +52,19 @@ class LevelError(DataError):
     """A sound, a voice or an ambience cannot be brought to its level; names and levels are in the text."""
 
 
+class TooQuietError(LevelError):
+    """A sound cannot be raised far enough over the ambience: ``lacking_db`` is what is wanting."""
+
+    lacking_db: float = 0.0
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SoundBus:
-    """A sound with its room: ``samples`` stand at ``placed.start`` and are at their level."""
+    """A sound with its room: ``samples`` stand at ``placed.start`` and are at their level.
+
+    ``energies`` are those of what is heard of the take, without the room's tail; ``off_db`` is how much louder it is
+    elsewhere than at its salient moment.
+    """
 
     plan: PlannedSound
     placed: Placed
@@ -73,6 +83,8 @@ class SoundBus:
     cut_start: int
     cut_end: int
     loudest: int
+    off_db: float
+    energies: KWeighted
 
     @property
     def over_ambience_db(self) -> float | None:
@@ -188,8 +200,8 @@ def sound_bus(
     where = (
         f"scene {plan.id}, event {sound.event.id} ({sound.sound}) at {placed.start / rate:.3f} s"
     )
-    lufs = integrated_loudness(Audio(made[:length], rate)).lufs
-    if lufs is None:
+    raw = k_weighted(Audio(made[:length], rate))
+    if raw.integrated().silent:
         raise LevelError(
             where, f"what is heard of take {sound.take.id} is silent", "a sound",
             "Run: earwitness sounds check",
@@ -204,13 +216,16 @@ def sound_bus(
             where, f"would have to be raised by {level - wanted:.1f} dB to stand over the ambience",
             f"at most {rule.most_raise_db:g} dB", f"Take {plan.ambience.id} is too loud there: use an evener one.",
         )  # fmt: skip
-    made, gain_db, found, limited = _levelled(made, length, level, level - lufs, rule, rate)
+    made, gain_db, energies, limited = _levelled(made, raw, level, rule)
+    found = energies.integrated().lufs or level
     if floor is not None and found < floor:
-        raise LevelError(
+        error = TooQuietError(
             where, f"its peaks allow {found:.1f} LUFS, {floor - found:.1f} dB too little over the ambience",
             f"{rule.over_ambience_db:g} dB over it",
             f"Take {sound.take.id} has little but a peak there: use another, or a quieter ambience.",
         )  # fmt: skip
+        error.lacking_db = floor - found
+        raise error
     return SoundBus(
         plan=sound,
         placed=placed,
@@ -229,6 +244,8 @@ def sound_bus(
         cut_start=placed.take_from,
         cut_end=len(take) - placed.take_to,
         loudest=placed.start + salient_sample(made[:length], rate),
+        off_db=below_loudest_db(made[:length], placed.salient - placed.start, rate),
+        energies=energies,
     )
 
 
@@ -260,25 +277,26 @@ def _in_room(
 
 
 def _levelled(
-    samples: Samples, length: int, level: float, gain_db: float, rule: EventChain, rate: int
-) -> tuple[Samples, float, float, float]:
-    """A sound at a level, through its limiter: samples, gain, measured loudness, and largest reduction in dB.
+    samples: Samples, raw: KWeighted, level: float, rule: EventChain
+) -> tuple[Samples, float, KWeighted, float]:
+    """A sound at a level, through its limiter: samples, gain, energies of what is heard, largest reduction in dB.
 
     What the limiter takes from the loudness is given back, as far as ``most_limited_db`` allows.
     """
+    gain_db = gain_db_to(raw, level) or 0.0
     most = gain_db + rule.most_limited_db
-    found = level
     for _ in range(LIMITER_TRIES):
         made = samples * np.float32(amplitude_from_db(gain_db))
-        limited = 0.0 if rule.peak_dbfs is None else limit(made, rule.peak_dbfs, rate)
+        limited = 0.0 if rule.peak_dbfs is None else limit(made, rule.peak_dbfs, raw.rate)
         if not limited:
-            return made, gain_db, level, 0.0
-        measured = integrated_loudness(Audio(made[:length], rate)).lufs
+            return made, gain_db, raw.amplified(gain_db), 0.0
+        energies = k_weighted(Audio(made[: raw.frames], raw.rate))
+        measured = energies.integrated().lufs
         found = level if measured is None else measured
         if found >= level - LEVEL_TOLERANCE_DB / 2 or gain_db >= most:
             break
         gain_db = min(gain_db + level - found, most)
-    return made, gain_db, found, limited
+    return made, gain_db, energies, limited
 
 
 def _level(sound: PlannedSound, rule: EventChain) -> float:

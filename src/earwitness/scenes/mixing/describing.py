@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from earwitness.audio.loudness import k_weighted
+from earwitness.audio.loudness import KWeighted, k_weighted
 from earwitness.audio.peaks import sample_peak_dbfs
 from earwitness.audio.types import Audio
 from earwitness.scenes.mixing.buses import Ducking, SoundBus
@@ -106,7 +106,7 @@ def describe(
             start_s=at(scene.bed.start),
             looped=scene.bed.looped,
             gain_db=scene.bed.gain_db + gain,
-            loudness_lufs=scene.bed.bus_lufs + gain,
+            loudness_lufs=_lufs_after(scene.bed.energies, gain, scene.bed.bus_lufs),
             bus_lufs=scene.bed.bus_lufs,
             wanted_bus_lufs=scene.bed.wanted_lufs,
             lowpass_hz=plan.preset.ambience.lowpass_hz,
@@ -132,9 +132,8 @@ def _levels(scene: Scene, samples: Samples | None) -> MixedLevels:
         return None if level is None else level + gain
 
     if samples is None:
-        lufs, sample, true = map(
-            after, (master.lufs, master.sample_peak_dbfs, master.true_peak_dbtp)
-        )
+        lufs = master.lufs
+        sample, true = after(master.sample_peak_dbfs), after(master.true_peak_dbtp)
     else:
         audio = Audio(samples, scene.rate)
         lufs = k_weighted(audio).integrated().lufs
@@ -148,7 +147,7 @@ def _levels(scene: Scene, samples: Samples | None) -> MixedLevels:
         sample_peak_dbfs=sample,
         true_peak_dbtp=true,
         ceiling_dbtp=rule.ceiling_dbtp,
-        voice_lufs=scene.voice_lufs + gain,
+        voice_lufs=_lufs_after(scene.voice_energies, gain, scene.voice_lufs),
         voice_bus_lufs=scene.voice_lufs,
         voice_gain_db=scene.voice_gain_db,
         voice_limited_db=scene.voice_limited_db,
@@ -177,7 +176,7 @@ def _event(scene: Scene, bus: SoundBus, number: int, *, muted: bool) -> MixedEve
         salient_s=placed.salient / rate,
         loudest_s=bus.loudest / rate,
         clear=(clear.start / rate, clear.end / rate),
-        loudness_lufs=bus.bus_lufs + gain,
+        loudness_lufs=_lufs_after(bus.energies, gain, bus.bus_lufs),
         over_ambience_db=bus.over_ambience_db,
         over_voice_db=None if voice is None else bus.bus_lufs - voice,
         bus_lufs=bus.bus_lufs,
@@ -204,6 +203,11 @@ def _event(scene: Scene, bus: SoundBus, number: int, *, muted: bool) -> MixedEve
         duck_db=0.0 if ducking is None else -ducking.depth_db,
         ducked=_ducked(ducking, rate),
     )
+
+
+def _lufs_after(energies: KWeighted, gain_db: float, before_lufs: float) -> float:
+    """Loudness after a gain, its gate applied at that level; nothing but the gain where all falls under the gate."""
+    return energies.amplified(gain_db).integrated().lufs or before_lufs + gain_db
 
 
 def _ducked(ducking: Ducking | None, rate: int) -> Span | None:

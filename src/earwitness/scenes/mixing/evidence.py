@@ -27,13 +27,7 @@ from earwitness.audio.loudness import integrated_loudness
 from earwitness.audio.types import FULL_SCALE_STEP, Audio, samples_at
 from earwitness.errors import DataError
 from earwitness.scenes.corpus import Corpus
-from earwitness.scenes.mixing.levels import (
-    PREROLL_S,
-    SALIENT_S,
-    SALIENT_STEP_S,
-    salient_levels_db,
-    stretch_lufs,
-)
+from earwitness.scenes.mixing.levels import PREROLL_S, below_loudest_db, stretch_lufs
 from earwitness.scenes.mixing.manifest import Manifest, MixedEvent, read_manifest
 from earwitness.scenes.mixing.stage import CARD, STEMS, manifest_file
 from earwitness.scenes.mixing.twins import MUTE_ALL, SPEECH_ONLY
@@ -74,10 +68,7 @@ class HeardEvent:
 
     def below_loudest_db(self, at_s: float, rate: int) -> float:
         """How far the 100 ms around a moment (in seconds from its start) are under its loudest 100 ms."""
-        levels = salient_levels_db(self.samples[: self.length], rate)
-        # Half a window before the moment begins the window whose centre it is.
-        place = round((at_s - SALIENT_S / 2) / SALIENT_STEP_S)
-        return float(levels.max() - levels[min(max(place, 0), len(levels) - 1)])
+        return below_loudest_db(self.samples[: self.length], samples_at(at_s, rate), rate)
 
 
 class SceneFiles:

@@ -14,6 +14,7 @@ from earwitness.audio.loudness import (
     FLOOR_LUFS,
     OFFSET_DB,
     KWeighted,
+    gain_db_to,
     k_weighted,
     k_weighting_sos,
 )
@@ -102,11 +103,20 @@ def salient_levels_db(samples: Samples, rate: int) -> NDArray[np.float64]:
     return made
 
 
+def below_loudest_db(samples: Samples, at: int, rate: int) -> float:
+    """How far the 100 ms around a sample are under the loudest 100 ms."""
+    levels = salient_levels_db(samples, rate)
+    # Half a window before the moment begins the window whose centre it is.
+    place = round((at / rate - SALIENT_S / 2) / SALIENT_STEP_S)
+    return float(levels.max() - levels[min(max(place, 0), len(levels) - 1)])
+
+
 @dataclass(frozen=True, slots=True)
 class MasterGain:
-    """The static gain of a scene, and why it is what it is. Levels are before the gain.
+    """The static gain of a scene, and why it is what it is.
 
-    ``true_peak_dbtp`` is None where it is more than 2 dB under the ceiling after the gain.
+    ``lufs`` is after the gain; peaks are before it, and ``true_peak_dbtp`` is None where it is more than 2 dB under the
+    ceiling after the gain.
     """
 
     gain_db: float
@@ -123,14 +133,16 @@ def master_gain(audio: Audio, target_lufs: float, ceiling_dbtp: float) -> Master
     ------
     ValueError: the mix is silent.
     """
-    lufs = k_weighted(audio).integrated().lufs
-    if lufs is None:
+    energies = k_weighted(audio)
+    gain = gain_db_to(energies, target_lufs)
+    if gain is None:
         raise ValueError("the mix is silent")
-    gain = target_lufs - lufs
     sample = sample_peak_dbfs(audio)
     true = peak_near(audio, sample, ceiling_dbtp - gain)
     limit = math.inf if true is None else ceiling_dbtp - PEAK_MARGIN_DB - true
-    return MasterGain(min(gain, limit), lufs, sample, true, gain > limit)
+    used = min(gain, limit)
+    lufs = energies.amplified(used).integrated().lufs
+    return MasterGain(used, lufs, sample, true, gain > limit)
 
 
 def peak_near(audio: Audio, sample_dbfs: float | None, ceiling_dbtp: float) -> float | None:
@@ -175,6 +187,7 @@ def speaker_levels(parts: dict[str, list[KWeighted]]) -> dict[str, float | None]
 __all__ = [
     "MasterGain",
     "amplitude_from_db",
+    "below_loudest_db",
     "db_from_amplitude",
     "master_gain",
     "peak_near",

@@ -27,7 +27,7 @@ from earwitness.scenes.scenario import PlannedEvent, Scenario, scenario_to_json
 from earwitness.scenes.sounds import Kind, SoundLibrary, Take
 from earwitness.scenes.voices import SpokenTurn
 
-FORM = 2
+FORM = 3
 """Of how plans become sound; raised when the same inputs would sound different."""
 
 

@@ -103,6 +103,10 @@ class AmbienceChain(_Part):
 
     lufs: float = -32.0
     jitter_db: Annotated[float, Field(ge=0)] = 3.0
+    most_lowered_db: Annotated[float, Field(ge=0)] = Field(
+        default=3.0,
+        description="Under a sound whose peaks do not let it stand over the bed, the bed makes way so far.",
+    )
     lowpass_hz: Hz = 8000.0
     crossfade_s: Seconds = 1.0
 

@@ -15,14 +15,16 @@ import numpy as np
 
 from earwitness.audio.decibels import amplitude_from_db
 from earwitness.audio.fades import fade_curve
-from earwitness.audio.loudness import KWeighted, combined_loudness, k_weighted
+from earwitness.audio.loudness import KWeighted, combined_loudness, gain_db_to, k_weighted
 from earwitness.audio.types import Audio, samples_at
 from earwitness.errors import DataError
 from earwitness.scenes.mixing.acoustics import load_room, store_room
 from earwitness.scenes.mixing.buses import (
+    RAISED_TO_DB,
     Ducking,
     LevelError,
     SoundBus,
+    TooQuietError,
     balance,
     duck,
     ducking_of,
@@ -54,6 +56,12 @@ if TYPE_CHECKING:
     from earwitness.audio.types import Samples
 
 
+PLACEMENTS = 3
+"""How often a scene is laid out until every sound is loudest where it was placed."""
+MOVED_DB = 1.0
+"""A sound that is so much louder elsewhere is placed anew: moments within 0.5 dB count as one, and fades change a little."""
+
+
 @dataclass(frozen=True, slots=True)
 class Timeline:
     """Where everything stands, in samples."""
@@ -69,12 +77,13 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BedBus:
-    """The ambience at its level, and how it came to it."""
+    """The ambience at its level, and how it came to it. ``wanted_lufs`` is what was drawn, before it made way."""
 
     samples: Samples
     gain_db: float
     bus_lufs: float
     wanted_lufs: float
+    energies: KWeighted
     start: int
     looped: bool
 
@@ -86,6 +95,8 @@ class Scene:
     plan: ScenePlan
     timeline: Timeline
     voice: Samples
+    voice_energies: KWeighted
+    """Before ducking."""
     voice_lufs: float
     voice_gain_db: float
     voice_limited_db: float
@@ -203,11 +214,8 @@ def make_scene(plan: ScenePlan, corpus: Path, library: Path) -> Scene:
     speakers = [turn.speaker for turn in plan.turns]
     gains = balance(voices, speakers, preset.voice, where)
     room = load_room(corpus / plan.room.file, room_sha256)
-    line = timeline_of(
-        plan,
-        [TurnSound(len(v.samples), v.heard_from, v.heard_to) for v in voices],
-        [salient_of(sound, plan, library, room) for sound in plan.sounds],
-    )
+    lengths = [TurnSound(len(v.samples), v.heard_from, v.heard_to) for v in voices]
+    line, bed, sounds = _placed(plan, lengths, library, room)
     turn_gains = [gains[speaker] for speaker in speakers]
     kernel = voice_kernel(plan, corpus / plan.room.file, room_sha256)
     voice, voice_limited = voice_bus(
@@ -215,16 +223,11 @@ def make_scene(plan: ScenePlan, corpus: Path, library: Path) -> Scene:
     )
     del voices
     energies = k_weighted(Audio(voice, rate))
-    found = energies.integrated().lufs
-    if found is None:
+    voice_gain = gain_db_to(energies, preset.voice.lufs)
+    if voice_gain is None:
         raise LevelError(where, "the voices are silent", "voices that are heard")
-    voice_gain = preset.voice.lufs - found
     amplify(voice, voice_gain)
-    bed = _bed(plan, library, line.frames)
-    sounds = tuple(
-        sound_bus(sound, placed, plan, library, room, bed.samples)
-        for sound, placed in zip(plan.sounds, line.sounds, strict=True)
-    )
+    energies = energies.amplified(voice_gain)
     ducks = tuple(
         ducking_of(
             bus, line.turns, gap_stretch(line.turns, line.gaps, bus.plan.boundary).start, plan
@@ -232,12 +235,13 @@ def make_scene(plan: ScenePlan, corpus: Path, library: Path) -> Scene:
         for bus in sounds
     )
     duck(voice, [span for span in ducks if span is not None], rate)
-    levels = _speakers(energies, line.turns, speakers, voice_gain)
+    levels = _speakers(energies, line.turns, speakers)
     return Scene(
         plan=plan,
         timeline=line,
         voice=voice,
-        voice_lufs=preset.voice.lufs,
+        voice_energies=energies,
+        voice_lufs=energies.integrated().lufs or preset.voice.lufs,
         voice_gain_db=voice_gain,
         voice_limited_db=voice_limited,
         turn_gains_db=tuple(turn_gains),
@@ -252,33 +256,68 @@ def make_scene(plan: ScenePlan, corpus: Path, library: Path) -> Scene:
     )
 
 
-def _bed(plan: ScenePlan, library: Path, frames: int) -> BedBus:
+def _placed(
+    plan: ScenePlan, voices: Sequence[TurnSound], library: Path, room: Samples
+) -> tuple[Timeline, BedBus, tuple[SoundBus, ...]]:
+    """Where everything stands, and ambience and sounds at their levels.
+
+    Two things are known only when a sound is made. Its limiter may leave it loudest elsewhere than it was: then it is
+    placed anew by that moment. And its peaks may not let it stand over the ambience: then the ambience makes way, as
+    far as ``most_lowered_db`` allows.
+    """
+    salient = [salient_of(sound, plan, library, room) for sound in plan.sounds]
+    lowered = 0.0
+    moves = PLACEMENTS - 1
+    while True:
+        line = timeline_of(plan, voices, salient)
+        bed = _bed(plan, library, line.frames, lowered)
+        try:
+            sounds = tuple(
+                sound_bus(sound, placed, plan, library, room, bed.samples)
+                for sound, placed in zip(plan.sounds, line.sounds, strict=True)
+            )
+        except TooQuietError as error:
+            lowered += error.lacking_db + RAISED_TO_DB
+            if lowered > plan.preset.ambience.most_lowered_db:
+                raise
+            continue
+        moved = [n for n, bus in enumerate(sounds) if bus.off_db > MOVED_DB]
+        if not moved or not moves:
+            return line, bed, sounds
+        moves -= 1
+        for n in moved:
+            placed = sounds[n].placed
+            salient[n] = placed.take_from + sounds[n].loudest - placed.start
+
+
+def _bed(plan: ScenePlan, library: Path, frames: int, lowered_db: float) -> BedBus:
     preset = plan.preset
     rule = preset.ambience
     take = plan.ambience
     source = read_bed(
         library / take.path, take.sha256, preset.rate_hz, rule.lowpass_hz, rule.crossfade_s
     )
-    audio, start, loudness = bed_of(source, frames, plan.draw.ambience_start, rule.crossfade_s)
-    lufs = loudness.lufs
-    if lufs is None:
+    audio, start, energies = bed_of(source, frames, plan.draw.ambience_start, rule.crossfade_s)
+    wanted = rule.lufs + plan.draw.ambience_jitter_db
+    gain = gain_db_to(energies, wanted - lowered_db)
+    if gain is None:
         raise LevelError(
             f"scene {plan.id}", f"ambience {take.id} is silent there", "an even ambience"
         )
-    wanted = rule.lufs + plan.draw.ambience_jitter_db
-    gain = wanted - lufs
+    energies = energies.amplified(gain)
     return BedBus(
         amplify(audio.samples, gain),
         gain,
+        energies.integrated().lufs or wanted - lowered_db,
         wanted,
-        wanted,
+        energies,
         start,
         source.audio.frames < start + frames,
     )
 
 
 def _speakers(
-    energies: KWeighted, turns: Sequence[TurnPlace], speakers: Sequence[str], gain_db: float
+    energies: KWeighted, turns: Sequence[TurnPlace], speakers: Sequence[str]
 ) -> dict[str, float | None]:
     """Loudness of each speaker in the voice bus, from the 100 ms that lie whole in that speaker's turns."""
     hop = energies.hop_frames
@@ -291,8 +330,7 @@ def _speakers(
             parts.setdefault(speaker, []).append(part)
     found = {}
     for speaker in sorted(set(speakers)):
-        lufs = combined_loudness(parts.get(speaker, ())).lufs
-        found[speaker] = None if lufs is None else lufs + gain_db
+        found[speaker] = combined_loudness(parts.get(speaker, ())).lufs
     return found
 
 

@@ -17,7 +17,7 @@ from earwitness.audio.decibels import amplitude_from_db
 from earwitness.audio.fades import loop_to
 from earwitness.audio.filters import lowpass
 from earwitness.audio.io import decode_audio
-from earwitness.audio.loudness import HOP_S, KWeighted, Loudness, k_weighted
+from earwitness.audio.loudness import HOP_S, KWeighted, k_weighted
 from earwitness.audio.types import FULL_SCALE_STEP, Audio, samples_at
 from earwitness.errors import DataError
 
@@ -193,8 +193,8 @@ def read_bed(path: Path, sha256: str, rate: int, lowpass_hz: float, crossfade_s:
 
 def bed_of(
     bed: Bed, frames: int, start_share: float, crossfade_s: float
-) -> tuple[Audio, int, Loudness]:
-    """A bed of a length, the sample of the ambience it begins at, and its loudness."""
+) -> tuple[Audio, int, KWeighted]:
+    """A bed of a length, the sample of the ambience it begins at, and its energies."""
     hop = samples_at(HOP_S, bed.audio.rate)
     longest = bed.audio.frames - frames
     # A recording that is long enough is used without a seam; otherwise any beginning will do.
@@ -208,7 +208,7 @@ def bed_of(
         hops = np.concatenate([bed.hops[start : bed.turn // hop], *[bed.round_hops] * rounds])
     hops = hops[: frames // hop]
     energies = KWeighted(bed.audio.rate, frames, hops, float(hops.sum()))
-    return audio, start * hop, energies.integrated()
+    return audio, start * hop, energies
 
 
 def amplify(samples: Samples, gain_db: float) -> Samples:

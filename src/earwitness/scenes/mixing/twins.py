@@ -174,5 +174,6 @@ def _turned(bus: SoundBus, gain_db: float) -> SoundBus:
         bus,
         samples=bus.samples * np.float32(amplitude_from_db(gain_db)),
         gain_db=bus.gain_db + gain_db,
-        bus_lufs=bus.bus_lufs + gain_db,
+        bus_lufs=bus.energies.amplified(gain_db).integrated().lufs or bus.bus_lufs + gain_db,
+        energies=bus.energies.amplified(gain_db),
     )
