@@ -230,6 +230,21 @@ def test_control_c_leaves_a_clean_state_and_says_how_to_go_on(
     assert 0 < counts.replies < CLIPS
 
 
+def test_control_c_ends_the_command_and_not_only_its_first_run(
+    clip_set: ClipSet, tmp_path: Path, slow_server: OpenAIServer
+) -> None:
+    words = [*command(clip_set, slow_server.url, tmp_path), "--model", "openai/another"]
+    child = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    while not slow_server.calls:
+        time.sleep(0.005)
+    child.send_signal(signal.SIGINT)
+    _, err = child.communicate(timeout=60)
+    assert child.returncode == 3
+    assert "1 further run was not begun. Run the same command again to go on." in err
+    assert not (tmp_path / "emotion--openai_another--vab").exists()
+    assert not any(b"another" in call.body for call in slow_server.calls)
+
+
 def test_an_incomplete_run_exits_with_three_and_bounds_unless_accepted(
     clip_set: ClipSet, tmp_path: Path
 ) -> None:

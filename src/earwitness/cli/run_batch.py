@@ -110,15 +110,29 @@ def carry_out_all(
     limits: RunLimits,
     carry_out: Callable[[PlannedRun, RunLimits], RunSummary],
 ) -> list[RunSummary]:
-    """Carry out every run in turn; in batch jobs, all are submitted before any is waited for."""
+    """Carry out every run in turn; in batch jobs, all are submitted before any is waited for.
+
+    A run that was interrupted is the last: the command ends with code 3 where others were to follow.
+    """
     from dataclasses import replace
+
+    from earwitness.tasks.running import INTERRUPTED
+
+    def each_of(given: RunLimits) -> list[RunSummary]:
+        done: list[RunSummary] = []
+        for run in runs:
+            done.append(carry_out(run, given))
+            left = len(runs) - len(done)
+            if done[-1].stopped == INTERRUPTED and left:
+                further = f"{left} further run{'s were' if left > 1 else ' was'} not begun"
+                typer.echo(f"{further}. Run the same command again to go on.", err=True)
+                raise typer.Exit(3)
+        return done
 
     options = limits.batch
     if options is not None and options.wait and not options.cancel and len(runs) > 1:
-        submitting = replace(limits, batch=replace(options, wait=False))
-        for run in runs:
-            carry_out(run, submitting)
-    return [carry_out(run, limits) for run in runs]
+        each_of(replace(limits, batch=replace(options, wait=False)))
+    return each_of(limits)
 
 
 def only_under_way(summaries: Iterable[RunSummary]) -> bool:

@@ -180,6 +180,10 @@ def _stored_keys(run: PlannedRun) -> set[str]:
         return {key for key in keys if ledger.has_reply(key)}
 
 
+INTERRUPTED = "interrupted; run the same command again to go on"
+"""Why a run stopped that the user, or the system, asked to end."""
+
+
 @contextlib.contextmanager
 def _interruptible(runner: Runner) -> Iterator[None]:
     """First Ctrl-C: start nothing more, let calls under way end. Second: drop them."""
@@ -189,7 +193,7 @@ def _interruptible(runner: Runner) -> Iterator[None]:
     def on_signal() -> None:
         if runner.stopping and task is not None:
             task.cancel()
-        runner.stop("interrupted; run the same command again to go on")
+        runner.stop(INTERRUPTED)
 
     names = (signal.SIGINT, signal.SIGTERM)
     installed = []
