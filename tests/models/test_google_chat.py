@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -142,6 +143,23 @@ def test_a_file_the_service_cannot_read_or_is_slow_with(
     ):
         open_and_ask("google/m", request_, base_url=server.url, inline_bytes="0", timeout_s="0.3")
     assert (caught.value.kind, caught.value.maybe_paid) == ("timeout", False)
+
+
+def test_a_look_at_a_file_that_fails_in_passing_is_followed_by_another(
+    request_: Request, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(google_files, "LOOK_EVERY_S", 0.01)
+    faults = [google_error(503), google_error(429, **{"Retry-After": "1"})]
+
+    def choose(call: Any) -> Act | None:
+        return faults.pop() if faults and call.method == "GET" else None
+
+    started = time.monotonic()
+    with GoogleServer(looks=2, choose=choose) as server:
+        open_and_ask("google/m", request_, base_url=server.url, inline_bytes="0")
+        uploads = sum(call.path.startswith("/put/") for call in server.calls)
+    assert (uploads, faults) == (1, [])
+    assert time.monotonic() - started >= 1
 
 
 def test_a_failed_question_leaves_no_file_behind(request_: Request) -> None:

@@ -19,6 +19,7 @@ from earwitness.models.chat_parts import unpaid
 from earwitness.models.google_reply import google_error
 from earwitness.models.http import Body, HttpAnswer, HttpCaller
 from earwitness.models.openai_reply import bad_reply, json_object, text_or, to_json
+from earwitness.models.patience import look_again_s, parse_retry_after
 
 LOOK_EVERY_S = 1.0
 
@@ -116,15 +117,15 @@ class Files:
         if not name.startswith("files/") or not uri:
             raise bad_reply(self.service, answer, "names no uploaded file", self.caller.redact)
         while (state := text_or(file.get("state"))) == "PROCESSING":
-            if loop.time() + LOOK_EVERY_S > give_up:
+            wait_s = look_again_s(parse_retry_after(answer.headers), LOOK_EVERY_S)
+            if loop.time() + wait_s > give_up:
                 raise ModelError(
                     f"{self.service}: the uploaded file was not ready after {self.wait_s:g} s",
                     kind="timeout",
                     retryable=True,
                 )
-            await asyncio.sleep(LOOK_EVERY_S)
-            answer = await self.caller.send("GET", self._address(name), self.headers)
-            file = self._file(answer, wrapped=False)
+            await asyncio.sleep(wait_s)
+            answer, file = await self._looked(name, give_up)
         if state == "FAILED":
             said = self.caller.redact.excerpt(answer.text)
             raise ModelError(
@@ -133,6 +134,19 @@ class Files:
                 retryable=False,
             )
         return Uploaded(name, uri)
+
+    async def _looked(self, name: str, give_up: float) -> tuple[HttpAnswer, dict[str, Any]]:
+        """What the service says of a file. A look that fails in passing is followed by another: the file is there."""
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                answer = await self.caller.send("GET", self._address(name), self.headers)
+                return answer, self._file(answer, wrapped=False)
+            except ModelError as error:
+                wait_s = look_again_s(error.retry_after_s, LOOK_EVERY_S)
+                if not error.retryable or loop.time() + wait_s > give_up:
+                    raise
+            await asyncio.sleep(wait_s)
 
     def _file(self, answer: HttpAnswer, *, wrapped: bool) -> dict[str, Any]:
         self._checked(answer)
