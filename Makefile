@@ -45,7 +45,7 @@ fuzz: $(STAMP)  ## random bytes against the ledger's reader and the reply parser
 
 test-browser: $(STAMP)  ## the pages in headless Chromium (skips with a reason where there is none)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[dev,browser]"
-	$(BIN)/python -m pytest -m browser -ra
+	$(BIN)/python -m pytest -n 2 -m browser -ra
 
 test-hf: $(STAMP)  ## local transformers models, on tiny ones the test makes (brings torch)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[dev,hf]"
