@@ -1,6 +1,6 @@
 """Mixing scenes of two minutes beside scaper 1.6.5: seconds of audio per CPU-second, and memory.
 
-    python -m benchmarks.mixing [--scenes 6] [--without-scaper]
+    python -m benchmarks.mixing [--scenes 12] [--without-scaper]
 
 Sources are made on the spot: 20 turns of noise, three sounds of 2 s, one ambience of 30 s. Measured are whole scenes,
 from voice files to a 16-bit file with its manifest: reading, placing, room, BS.1770 of voices, sounds, ambience and
@@ -48,7 +48,7 @@ from earwitness.scenes.sounds import SoundLibrary, Take, load_library, write_lib
 from earwitness.scenes.voices import SpokenTurn
 
 RATE = 44_100
-SCENES = 6
+SCENES = 12
 TURNS = 20
 TURN_S = 5.05
 SOUNDS = ("dog_bark", "bicycle_bell", "basketball_bounce")
