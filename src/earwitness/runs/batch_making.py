@@ -16,6 +16,7 @@ from earwitness.errors import ModelError
 from earwitness.models.batching import Job, Line
 from earwitness.runs.batch_desk import SHOWN_EVERY, BatchDesk, Mine, Step
 from earwitness.runs.batch_jobs import Asked, OpenJob
+from earwitness.runs.budgets import Refusal
 from earwitness.runs.preflight import request_of
 from earwitness.runs.runner import may_retry
 
@@ -117,21 +118,13 @@ class JobMaker(BatchDesk):
 
     def _admit_to_job(self, step: Step) -> float | None:
         """Reserve what a request may cost and write that it begins; None if it may not be made now."""
-        estimate = self._estimate(step.item)
-        with self.ledger.latched():
-            self.ledger.sync()
-            refusal = self._spending.refusal(estimate)
-            if refusal is None:
-                reserved = self._spending.reserve(estimate)
-                told = reserved if estimate is not None or reserved > 0 else None
-                self.ledger.started(
-                    step.key, item=step.item.id, attempt=step.attempt, estimate_usd=told
-                )
-                self.progress.calls += 1
-                return reserved
-        self._refused = refusal.reason
-        if not refusal.for_now:
-            self._no_more = refusal.reason
+        begun = self._begin(step.item, step.key, step.attempt)
+        if not isinstance(begun, Refusal):
+            self.progress.calls += 1
+            return begun
+        self._refused = begun.reason
+        if not begun.for_now:
+            self._no_more = begun.reason
         return None
 
     def _begin(self) -> Mine:

@@ -26,7 +26,7 @@ from earwitness.models.pace import Pace, pace_of
 from earwitness.models.payload import PayloadStore, estimate_sizes
 from earwitness.models.prices import AUDIO_TOKENS_S, REPLY_TOKENS, most_tokens, text_tokens
 from earwitness.models.protocols import AudioModel, Reply
-from earwitness.runs.budgets import MEBIBYTE, ByteBudget, Price, RateLimiter, Spending
+from earwitness.runs.budgets import MEBIBYTE, ByteBudget, Price, RateLimiter, Refusal, Spending
 from earwitness.runs.items import Item, reply_key
 from earwitness.runs.ledger import Ledger
 from earwitness.runs.preflight import request_of
@@ -374,23 +374,30 @@ class Runner:
 
     async def _admit(self, item: Item, key: str, attempt: int) -> float | None:
         """Reserve what a call may cost and write that it begins; None if it may not be made."""
-        estimate = self._estimate(item)
         while self._stopped is None:
             self._freed.clear()
-            # In one latch with the line that says so, or two processes would both take the last call that is left.
-            with self.ledger.latched():
-                self.ledger.sync()
-                refusal = self._spending.refusal(estimate)
-                if refusal is None:
-                    reserved = self._spending.reserve(estimate)
-                    told = reserved if estimate is not None or reserved > 0 else None
-                    self.ledger.started(key, item=item.id, attempt=attempt, estimate_usd=told)
-                    return reserved
-            if not refusal.for_now:
-                self.stop(refusal.reason)
+            begun = self._begin(item, key, attempt)
+            if not isinstance(begun, Refusal):
+                return begun
+            if not begun.for_now:
+                self.stop(begun.reason)
                 break
             await self._freed.wait()
         return None
+
+    def _begin(self, item: Item, key: str, attempt: int) -> float | Refusal:
+        """Reserve what a call may cost and write that it begins, or say why it may not be made."""
+        estimate = self._estimate(item)
+        # In one latch with the line that says so, or two processes would both take the last call that is left.
+        with self.ledger.latched():
+            self.ledger.sync()
+            refusal = self._spending.refusal(estimate)
+            if refusal is not None:
+                return refusal
+            reserved = self._spending.reserve(estimate)
+            told = reserved if estimate is not None or reserved > 0 else None
+            self.ledger.started(key, item=item.id, attempt=attempt, estimate_usd=told)
+            return reserved
 
     def _estimate(self, item: Item) -> float | None:
         """What a call about an item will cost, None where no price is known."""
