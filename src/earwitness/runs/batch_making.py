@@ -118,7 +118,7 @@ class JobMaker(BatchDesk):
 
     def _admit_to_job(self, step: Step) -> float | None:
         """Reserve what a request may cost and write that it begins; None if it may not be made now."""
-        begun = self._begin(step.item, step.key, step.attempt)
+        begun = self._reserve(step.item, step.key, step.attempt)
         if not isinstance(begun, Refusal):
             self.progress.calls += 1
             return begun

@@ -376,7 +376,7 @@ class Runner:
         """Reserve what a call may cost and write that it begins; None if it may not be made."""
         while self._stopped is None:
             self._freed.clear()
-            begun = self._begin(item, key, attempt)
+            begun = self._reserve(item, key, attempt)
             if not isinstance(begun, Refusal):
                 return begun
             if not begun.for_now:
@@ -385,7 +385,7 @@ class Runner:
             await self._freed.wait()
         return None
 
-    def _begin(self, item: Item, key: str, attempt: int) -> float | Refusal:
+    def _reserve(self, item: Item, key: str, attempt: int) -> float | Refusal:
         """Reserve what a call may cost and write that it begins, or say why it may not be made."""
         estimate = self._estimate(item)
         # In one latch with the line that says so, or two processes would both take the last call that is left.
