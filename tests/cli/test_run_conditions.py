@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 import json
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from earwitness.audio.io import Audio, write_audio
 from earwitness.cli import build_app
-from earwitness.clips.corpus import EMOTIONS
-from earwitness.clips.importing import import_clips
-from earwitness.clips.settings import Settings
 from earwitness.errors import EarwitnessError, UsageError
 from earwitness.models.protocols import Limits
 from earwitness.runs.folder import RunFolder
 from earwitness.tasks import emotion
 from earwitness.tasks.emotion_runs import _not_applicable
+from tests.clips.hums import make_hums
 from tests.standins.openai_server import OpenAIServer
 from tests.tasks.test_emotion import clip_set
 
@@ -28,17 +23,7 @@ WORDS = "the parcel is on the table"
 @pytest.fixture(scope="module")
 def clips(tmp_path_factory):
     """Seven hums, one for each label."""
-    folder = tmp_path_factory.mktemp("hums")
-    with (folder / "clips.csv").open("w", newline="") as file:
-        table = csv.writer(file)
-        table.writerow(["path", "emotion", "speaker", "language"])
-        for number in range(7):
-            wave = 0.2 * np.sin(2 * np.pi * (100 + 10 * number) * np.arange(8000) / 16000)
-            write_audio(folder / f"c{number}.wav", Audio(wave.astype(np.float32), 16000))
-            table.writerow([f"c{number}.wav", EMOTIONS[number], f"s{number % 4}", "en"])
-    out = folder / "set"
-    import_clips("csv", str(folder / "clips.csv"), out, Settings(use="any", licence="CC0"))
-    return out
+    return make_hums(tmp_path_factory.mktemp("hums"), 7)
 
 
 def run(*words):

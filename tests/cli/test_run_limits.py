@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from earwitness.audio.io import Audio, write_audio
 from earwitness.cli import build_app
-from earwitness.clips.corpus import EMOTIONS
-from earwitness.clips.importing import import_clips
-from earwitness.clips.settings import Settings
 from earwitness.errors import DataError, EarwitnessError, UsageError
 from earwitness.runs.folder import RunFolder
+from tests.clips.hums import make_hums
 from tests.standins.openai_server import OpenAIServer
 
 CLIPS = 14
@@ -32,20 +27,7 @@ prices:
 
 @pytest.fixture(scope="module")
 def clips(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("hums")
-    with (folder / "clips.csv").open("w", newline="") as file:
-        table = csv.writer(file)
-        table.writerow(["path", "emotion", "speaker", "language"])
-        for number in range(CLIPS):
-            at = np.arange(16_000) / 16_000
-            wave = 0.2 * np.sin(2 * np.pi * (100 + 10 * number) * at)
-            write_audio(folder / f"c{number:02d}.wav", Audio(wave.astype(np.float32), 16_000))
-            table.writerow([f"c{number:02d}.wav", EMOTIONS[number % 7], f"s{number % 4}", "en"])
-    out = folder / "set"
-    import_clips(
-        "csv", str(folder / "clips.csv"), out, Settings(use="any", licence="CC0"), workers=1
-    )
-    return out
+    return make_hums(tmp_path_factory.mktemp("hums"), CLIPS, seconds=1.0)
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import csv
 import json
 import os
 import random
@@ -16,19 +15,16 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from earwitness.audio.io import Audio, write_audio
-from earwitness.clips.corpus import EMOTIONS, ClipSet, load_clip_set
-from earwitness.clips.importing import import_clips
-from earwitness.clips.settings import Settings
+from earwitness.clips.corpus import ClipSet, load_clip_set
 from earwitness.runs.folder import RunFolder
 from earwitness.runs.ledger import Ledger
 from earwitness.runs.runner import RunnerSettings, RunSummary
 from earwitness.tasks.emotion import system
 from earwitness.tasks.emotion_runs import plan_runs
 from earwitness.tasks.running import carry_out
+from tests.clips.hums import make_hums
 from tests.standins.loopback import (
     EMPTY,
     HANG,
@@ -49,18 +45,7 @@ CLIPS = 28
 @pytest.fixture(scope="module")
 def clip_set(tmp_path_factory: pytest.TempPathFactory) -> ClipSet:
     """Hums of different pitch, four speakers, every label; the pitch tells a stand-in which clip it hears."""
-    folder = tmp_path_factory.mktemp("hums")
-    with (folder / "clips.csv").open("w", newline="") as file:
-        table = csv.writer(file)
-        table.writerow(["path", "emotion", "speaker", "language"])
-        for number in range(CLIPS):
-            at = np.arange(8000) / 16000
-            wave = 0.2 * np.sin(2 * np.pi * (100 + 10 * number) * at)
-            write_audio(folder / f"c{number:02d}.wav", Audio(wave.astype(np.float32), 16000))
-            table.writerow([f"c{number:02d}.wav", EMOTIONS[number % 7], f"s{number % 4}", "en"])
-    out = folder / "set"
-    import_clips("csv", str(folder / "clips.csv"), out, Settings(use="any", licence="CC0"))
-    return load_clip_set(out)
+    return load_clip_set(make_hums(tmp_path_factory.mktemp("hums"), CLIPS))
 
 
 def clip_of(clip_set: ClipSet, call: Call) -> str:
