@@ -13,14 +13,13 @@ import fcntl
 import io
 import json
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
 from earwitness.errors import DataError, UsageError
-from earwitness.runs.locks import ByteLocks
+from earwitness.runs.locks import ByteLocks, flock_within
 
 SHARING_PATIENCE_S = 2.0
 """How long a process that alone has the file may take to say that it shares it."""
@@ -105,16 +104,7 @@ class JsonLines:
 
     def _take_shared(self) -> bool:
         assert self._writer is not None
-        until = time.monotonic() + SHARING_PATIENCE_S
-        while True:
-            try:
-                fcntl.flock(self._writer, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() > until:
-                    return False
-                time.sleep(0.01)
-            else:
-                return True
+        return flock_within(self._writer, fcntl.LOCK_SH, SHARING_PATIENCE_S, 0.01)
 
     def is_alone(self) -> bool:
         """Whether no other process has the file open for writing at this moment.

@@ -39,6 +39,20 @@ def claim_place(key: str) -> int:
     return _FIRST_CLAIM + number % (_CLAIMS - _FIRST_CLAIM)
 
 
+def flock_within(file: int, how: int, patience_s: float, every_s: float) -> bool:
+    """Take a lock on a whole file (``LOCK_EX`` or ``LOCK_SH``), or say that somebody kept it that long."""
+    until = time.monotonic() + patience_s
+    while True:
+        try:
+            fcntl.flock(file, how | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > until:
+                return False
+            time.sleep(every_s)
+        else:
+            return True
+
+
 class ByteLocks:
     """Byte locks in one file. A byte taken here is taken for this object too: claims do not nest.
 

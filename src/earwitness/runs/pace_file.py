@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path
 
 from earwitness.errors import DataError
+from earwitness.runs.locks import flock_within
 
 PACE_SUFFIX = ".pace"
 PATIENCE_S = 1.0
@@ -64,7 +65,7 @@ class PaceFile:
         try:
             if self._file < 0:
                 self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-            if not self._locked():
+            if not flock_within(self._file, fcntl.LOCK_EX, PATIENCE_S, 0.0005):
                 yield known
                 return
             try:
@@ -77,18 +78,6 @@ class PaceFile:
             raise DataError(
                 str(self.path), f"cannot be written ({error.strerror})", "room and permission"
             ) from None
-
-    def _locked(self) -> bool:
-        until = time.monotonic() + PATIENCE_S
-        while True:
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() > until:
-                    return False
-                time.sleep(0.0005)
-            else:
-                return True
 
     def _read(self) -> dict[str, float]:
         try:
