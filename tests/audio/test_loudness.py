@@ -17,7 +17,6 @@ from earwitness.audio.loudness import (
     SHELF_48K,
     Loudness,
     combined_loudness,
-    gain_db_to,
     integrated_loudness,
     k_weighted,
     k_weighting_sos,
@@ -266,9 +265,9 @@ def test_a_gain_is_found_with_the_gate_at_the_level_it_leads_to(target: float) -
     wave = np.sin(2 * np.pi * 997 * t) * np.where(t < 2, 0.3, 2e-4)
     audio = Audio(wave.astype(np.float32), 48_000)
     energies = k_weighted(audio)
-    gain = gain_db_to(energies, target)
+    gain = energies.gain_db_to(target)
     assert gain is not None
     louder = Audio((wave * 10 ** (gain / 20)).astype(np.float32), 48_000)
     assert integrated_loudness(louder).lufs == pytest.approx(target, abs=0.01)
     assert energies.amplified(gain).integrated().lufs == pytest.approx(target, abs=0.01)
-    assert gain_db_to(k_weighted(Audio(np.zeros(48_000, np.float32), 48_000)), target) is None
+    assert k_weighted(Audio(np.zeros(48_000, np.float32), 48_000)).gain_db_to(target) is None

@@ -104,7 +104,10 @@ class Loudness:
         return self.lufs is None
 
     def gain_db_to(self, target_lufs: float) -> float | None:
-        """The gain in dB that brings it to a target; ``None`` for silence, which no gain makes louder."""
+        """The gain in dB that brings it to a target; ``None`` for silence, which no gain makes louder.
+
+        From the figure alone, so exact only where no part crosses the gate on the way: :meth:`KWeighted.gain_db_to`.
+        """
         return None if self.lufs is None else target_lufs - self.lufs
 
 
@@ -169,6 +172,34 @@ class KWeighted:
         return KWeighted(
             self.rate, self.frames, self.hop_energies * power, self.total_energy * power
         )
+
+    def gain_db_to(self, target_lufs: float) -> float | None:
+        """The gain after which it has a loudness, the gate at -70 LUFS applied at that level.
+
+        Where quiet parts come over the gate just there, loudness jumps; then it is as near as the jump lets it.
+
+        Returns
+        -------
+        float or None: in dB; None for silence, which no gain makes louder.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from earwitness.audio import Audio
+        >>> t = np.arange(48000) / 48000
+        >>> tone = k_weighted(Audio(np.sin(2 * np.pi * 997 * t).astype(np.float32), 48000))
+        >>> round(tone.gain_db_to(-23.0), 2)
+        -19.99
+        """
+        gain = 0.0
+        for _ in range(_GAIN_STEPS):
+            step = self.amplified(gain).integrated().gain_db_to(target_lufs)
+            if step is None:
+                return None
+            gain += step
+            if abs(step) < _GAIN_EXACT_DB:
+                break
+        return gain
 
     def integrated(self) -> Loudness:
         """Loudness of the whole recording, gated; see the module for sounds under 400 ms."""
@@ -253,35 +284,6 @@ def k_weighted(audio: Audio, channel_weights: Sequence[float] | None = None) -> 
     if not math.isfinite(total):
         raise ValueError("samples contain NaN or infinity, or are too large; wanted finite audio")
     return KWeighted(audio.rate, audio.frames, hops, total)
-
-
-def gain_db_to(energies: KWeighted, target_lufs: float) -> float | None:
-    """The gain after which a recording has a loudness, its gate at -70 LUFS applied at that level.
-
-    Where quiet parts come over the gate just there, loudness jumps; then it is as near as the jump lets it.
-
-    Returns
-    -------
-    float or None: in dB; None for silence, which no gain makes louder.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from earwitness.audio import Audio
-    >>> t = np.arange(48000) / 48000
-    >>> tone = k_weighted(Audio(np.sin(2 * np.pi * 997 * t).astype(np.float32), 48000))
-    >>> round(gain_db_to(tone, -23.0), 2)
-    -19.99
-    """
-    gain = 0.0
-    for _ in range(_GAIN_STEPS):
-        found = energies.amplified(gain).integrated().lufs
-        if found is None:
-            return None
-        gain += target_lufs - found
-        if abs(target_lufs - found) < _GAIN_EXACT_DB:
-            break
-    return gain
 
 
 def integrated_loudness(audio: Audio, channel_weights: Sequence[float] | None = None) -> Loudness:

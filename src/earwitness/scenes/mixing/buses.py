@@ -17,7 +17,7 @@ from earwitness.audio.convolution import convolve
 from earwitness.audio.decibels import amplitude_from_db
 from earwitness.audio.fades import duck_envelope, fade_curve
 from earwitness.audio.filters import Filter, cascade, highpass, lowpass, peaking
-from earwitness.audio.loudness import KWeighted, gain_db_to, k_weighted
+from earwitness.audio.loudness import KWeighted, k_weighted
 from earwitness.audio.rooms import with_wet_share
 from earwitness.audio.types import Audio, samples_at
 from earwitness.errors import DataError
@@ -283,7 +283,7 @@ def _levelled(
 
     What the limiter takes from the loudness is given back, as far as ``most_limited_db`` allows.
     """
-    gain_db = gain_db_to(raw, level) or 0.0
+    gain_db = raw.gain_db_to(level) or 0.0
     most = gain_db + rule.most_limited_db
     for _ in range(LIMITER_TRIES):
         made = samples * np.float32(amplitude_from_db(gain_db))

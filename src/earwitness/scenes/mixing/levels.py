@@ -14,7 +14,6 @@ from earwitness.audio.loudness import (
     FLOOR_LUFS,
     OFFSET_DB,
     KWeighted,
-    gain_db_to,
     k_weighted,
     k_weighting_sos,
 )
@@ -134,7 +133,7 @@ def master_gain(audio: Audio, target_lufs: float, ceiling_dbtp: float) -> Master
     ValueError: the mix is silent.
     """
     energies = k_weighted(audio)
-    gain = gain_db_to(energies, target_lufs)
+    gain = energies.gain_db_to(target_lufs)
     if gain is None:
         raise ValueError("the mix is silent")
     sample = sample_peak_dbfs(audio)

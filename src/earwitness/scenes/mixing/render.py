@@ -15,7 +15,7 @@ import numpy as np
 
 from earwitness.audio.decibels import amplitude_from_db
 from earwitness.audio.fades import fade_curve
-from earwitness.audio.loudness import KWeighted, combined_loudness, gain_db_to, k_weighted
+from earwitness.audio.loudness import KWeighted, combined_loudness, k_weighted
 from earwitness.audio.types import Audio, samples_at
 from earwitness.errors import DataError
 from earwitness.scenes.mixing.acoustics import load_room, store_room
@@ -223,7 +223,7 @@ def make_scene(plan: ScenePlan, corpus: Path, library: Path) -> Scene:
     )
     del voices
     energies = k_weighted(Audio(voice, rate))
-    voice_gain = gain_db_to(energies, preset.voice.lufs)
+    voice_gain = energies.gain_db_to(preset.voice.lufs)
     if voice_gain is None:
         raise LevelError(where, "the voices are silent", "voices that are heard")
     amplify(voice, voice_gain)
@@ -299,7 +299,7 @@ def _bed(plan: ScenePlan, library: Path, frames: int, lowered_db: float) -> BedB
     )
     audio, start, energies = bed_of(source, frames, plan.draw.ambience_start, rule.crossfade_s)
     wanted = rule.lufs + plan.draw.ambience_jitter_db
-    gain = gain_db_to(energies, wanted - lowered_db)
+    gain = energies.gain_db_to(wanted - lowered_db)
     if gain is None:
         raise LevelError(
             f"scene {plan.id}", f"ambience {take.id} is silent there", "an even ambience"
