@@ -262,7 +262,7 @@ def test_real_recordings_are_measured(real_data: object) -> None:
 @pytest.mark.parametrize("target", [-35.0, -23.0, -12.0])
 def test_a_gain_is_found_with_the_gate_at_the_level_it_leads_to(target: float) -> None:
     t = np.arange(5 * 48_000) / 48_000
-    wave = np.sin(2 * np.pi * 997 * t) * np.where(t < 2, 0.3, 2e-4)
+    wave = np.sin(2 * np.pi * 997 * t) * np.where(t < 2.02, 0.3, 1e-3)
     audio = Audio(wave.astype(np.float32), 48_000)
     energies = k_weighted(audio)
     gain = energies.gain_db_to(target)
